@@ -1,0 +1,496 @@
+//! The devices of this machine, through ALSA.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use ::alsa::Output;
+use cpal::traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _};
+use cpal::{
+    BufferSize, Device, DeviceId, ErrorKind, Host, HostId, InputCallbackInfo, OutputCallbackInfo,
+    SampleFormat, Stream as CpalStream, StreamConfig, SupportedBufferSize, SupportedStreamConfigRange,
+};
+use units::{Frames, Hz};
+
+use super::{Answer, DeviceError, Fault, Opened, Opener, Stream, describe};
+use crate::api::Direction;
+use crate::config::Channels;
+use crate::rt::{Capture, CaptureLine, Health, Playback, PlaybackLine, Sample, capture, playback};
+
+/// The rate devices run at unless they cannot: what hardware does natively, and where the sound servers' plugin does
+/// not burn a core (measured 2026-11 at 16 kHz: it does).
+const RATE: u32 = 48_000;
+
+/// The period asked for, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
+const PERIOD: u32 = 480;
+
+/// The pause a stream's own thread is made to take at every error after the first. A dead sound server reports 500,000
+/// errors a second (measured 2026-11).
+const STORM_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long the device's thread sleeps before it looks for trouble that no wake-up announced.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A capture device.
+pub(crate) struct Microphone {
+    id: Option<String>,
+    channels: Channels,
+}
+
+impl Microphone {
+    pub(crate) const fn new(id: Option<String>, channels: Channels) -> Self {
+        Self { id, channels }
+    }
+}
+
+impl Opener for Microphone {
+    type Line = CaptureLine;
+
+    fn device(&self) -> String {
+        describe(Direction::Capture, name(self.id.as_deref()))
+    }
+
+    fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
+        let (id, channels) = (self.id.clone(), self.channels);
+        elsewhere(self.device(), move || open_capture(id.as_deref(), channels))
+    }
+}
+
+/// A playback device.
+pub(crate) struct Loudspeaker {
+    id: Option<String>,
+}
+
+impl Loudspeaker {
+    pub(crate) const fn new(id: Option<String>) -> Self {
+        Self { id }
+    }
+}
+
+impl Opener for Loudspeaker {
+    type Line = PlaybackLine;
+
+    fn device(&self) -> String {
+        describe(Direction::Playback, name(self.id.as_deref()))
+    }
+
+    fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
+        let id = self.id.clone();
+        elsewhere(self.device(), move || open_playback(id.as_deref()))
+    }
+}
+
+/// Opens where a hanging sound server holds up nobody.
+fn elsewhere<L: Send + 'static>(
+    device: String,
+    open: impl FnOnce() -> Answer<L> + Send + 'static,
+) -> Receiver<Answer<L>> {
+    let (sender, receiver) = sync_channel(1);
+    let fallback: SyncSender<Answer<L>> = sender.clone();
+    let started = thread::Builder::new().name("audio-open".into()).spawn(move || {
+        // Nobody may be waiting any more: the device is closed again, here.
+        drop(sender.send(hushed(open)));
+    });
+    if let Err(error) = started {
+        // The receiver is right here, so sending cannot fail.
+        let _ = fallback.send(Err(DeviceError::Failed {
+            device,
+            message: error.to_string(),
+        }));
+    }
+    receiver
+}
+
+/// Runs `open` with what libasound would print on standard error, ten lines a failure, thrown away.
+pub(super) fn hushed<T>(open: impl FnOnce() -> T) -> T {
+    let _hush = Output::local_error_handler();
+    open()
+}
+
+/// The word for the default device, or the id without its host.
+fn name(id: Option<&str>) -> &str {
+    let id = id.unwrap_or("default");
+    id.strip_prefix("alsa:").unwrap_or(id)
+}
+
+pub(super) fn host() -> Result<Host, cpal::Error> {
+    cpal::host_from_id(HostId::Alsa)
+}
+
+fn find(direction: Direction, name: &str) -> Result<Device, DeviceError> {
+    let device = || describe(direction, name);
+    let host = host().map_err(|error| explain(device(), &error))?;
+    let found = match (name, direction) {
+        ("default", Direction::Capture) => host.default_input_device(),
+        ("default", Direction::Playback) => host.default_output_device(),
+        (name, _) => host.device_by_id(&DeviceId::new(HostId::Alsa, name)),
+    };
+    found.ok_or_else(|| DeviceError::Missing { device: device() })
+}
+
+/// Turns what the sound system says into what a technician can act on.
+pub(super) fn explain(device: String, error: &cpal::Error) -> DeviceError {
+    match error.kind() {
+        ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => DeviceError::Missing { device },
+        ErrorKind::DeviceBusy => DeviceError::Busy { device },
+        ErrorKind::PermissionDenied => DeviceError::Denied { device },
+        ErrorKind::UnsupportedConfig => DeviceError::Format {
+            device,
+            offered: error.to_string(),
+        },
+        _ => DeviceError::Failed {
+            device,
+            message: format!("{error} (is the sound server running, and does this user reach it?)"),
+        },
+    }
+}
+
+/// What a device is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    rate: u32,
+    channels: u16,
+    format: SampleFormat,
+    period: BufferSize,
+}
+
+impl Choice {
+    fn config(self, buffer_size: BufferSize) -> StreamConfig {
+        StreamConfig {
+            channels: self.channels,
+            sample_rate: self.rate,
+            buffer_size,
+        }
+    }
+}
+
+/// The preference for a channel count that will not do.
+const UNFIT: u16 = u16::MAX;
+
+/// Picks the format nearest to 48 kHz, then the channel count `prefer` ranks lowest, then floats, then the longest
+/// integers. What is [`UNFIT`] is picked only when there is nothing else.
+fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) -> Option<Choice> {
+    let rank = |format| match format {
+        SampleFormat::F32 => Some(0),
+        SampleFormat::I32 => Some(1),
+        SampleFormat::I16 => Some(2),
+        _ => None,
+    };
+    offers
+        .iter()
+        .filter(|offer| offer.channels() > 0)
+        .filter_map(|offer| Some((rank(offer.sample_format())?, offer)))
+        .map(|(rank, offer)| {
+            let rate = RATE.clamp(offer.min_sample_rate(), offer.max_sample_rate());
+            let period = match offer.buffer_size() {
+                SupportedBufferSize::Range { min, max } => {
+                    BufferSize::Fixed(PERIOD.clamp(*min, (*max).max(*min)))
+                }
+                SupportedBufferSize::Unknown => BufferSize::Fixed(PERIOD),
+            };
+            let (channels, format) = (offer.channels(), offer.sample_format());
+            let choice = Choice {
+                rate,
+                channels,
+                format,
+                period,
+            };
+            let preference = prefer(channels);
+            (
+                (preference == UNFIT, rate.abs_diff(RATE), preference, rank),
+                choice,
+            )
+        })
+        .min_by_key(|(order, _)| *order)
+        .map(|(_, choice)| choice)
+}
+
+fn offered(offers: &[SupportedStreamConfigRange]) -> String {
+    if offers.is_empty() {
+        return "it offers none at all".into();
+    }
+    let texts: Vec<String> = offers
+        .iter()
+        .take(4)
+        .map(|offer| {
+            let (min, max) = (offer.min_sample_rate(), offer.max_sample_rate());
+            format!(
+                "{} channels {min}..={max} Hz {}",
+                offer.channels(),
+                offer.sample_format()
+            )
+        })
+        .collect();
+    texts.join(", ")
+}
+
+fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
+    let name = name(id);
+    let text = describe(Direction::Capture, name);
+    let device = find(Direction::Capture, name)?;
+    let offers: Vec<_> = device
+        .supported_input_configs()
+        .map_err(|error| explain(text.clone(), &error))?
+        .collect();
+    // As few channels as hold the one that is wanted.
+    let wanted = match map {
+        Channels::Average => 1,
+        Channels::Only(channel) => channel.saturating_add(1),
+    };
+    let prefer = |channels| if channels < wanted { UNFIT } else { channels };
+    let choice = choose(&offers, prefer).ok_or_else(|| DeviceError::Format {
+        device: text.clone(),
+        offered: offered(&offers),
+    })?;
+    if choice.channels < wanted {
+        return Err(DeviceError::Channel {
+            device: text,
+            channels: choice.channels,
+            asked: wanted - 1,
+        });
+    }
+    let rate = rate(choice, &text)?;
+    let (line, stream) = first_that_works(choice, &text, |config| {
+        let (end, line) = capture(rate, choice.channels);
+        let stream = match choice.format {
+            SampleFormat::F32 => input::<f32>(&device, config, end),
+            SampleFormat::I32 => input::<i32>(&device, config, end),
+            _ => input::<i16>(&device, config, end),
+        };
+        stream.map(|stream| (line, stream))
+    })?;
+    stream.play().map_err(|error| explain(text.clone(), &error))?;
+    let text = summary(&text, choice, period(&stream));
+    Ok(Opened {
+        line,
+        stream: Stream::Driven(Box::new(stream)),
+        text,
+    })
+}
+
+fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
+    let name = name(id);
+    let text = describe(Direction::Playback, name);
+    let device = find(Direction::Playback, name)?;
+    let offers: Vec<_> = device
+        .supported_output_configs()
+        .map_err(|error| explain(text.clone(), &error))?
+        .collect();
+    // Both loudspeakers of a stereo device play; more channels are asked for only when there is no other way.
+    let prefer = |channels| if channels == 2 { 0 } else { channels };
+    let choice = choose(&offers, prefer).ok_or_else(|| DeviceError::Format {
+        device: text.clone(),
+        offered: offered(&offers),
+    })?;
+    let rate = rate(choice, &text)?;
+    let (mut line, stream) = first_that_works(choice, &text, |config| {
+        let asked = match config.buffer_size {
+            BufferSize::Fixed(frames) => frames,
+            BufferSize::Default => PERIOD_MAX,
+        };
+        let (end, line) = playback(rate, choice.channels, usize::try_from(asked).unwrap_or(0));
+        let stream = match choice.format {
+            SampleFormat::F32 => output::<f32>(&device, config, end, rate),
+            SampleFormat::I32 => output::<i32>(&device, config, end, rate),
+            _ => output::<i16>(&device, config, end, rate),
+        };
+        stream.map(|stream| (line, stream))
+    })?;
+    let period = period(&stream);
+    line.period = usize::try_from(period).unwrap_or(0);
+    stream.play().map_err(|error| explain(text.clone(), &error))?;
+    let text = summary(&text, choice, period);
+    Ok(Opened {
+        line,
+        stream: Stream::Driven(Box::new(stream)),
+        text,
+    })
+}
+
+/// The longest period provided for when the device chooses it: 85 ms at 48 kHz.
+const PERIOD_MAX: u32 = 4_096;
+
+fn rate(choice: Choice, device: &str) -> Result<Hz, DeviceError> {
+    Hz::new(choice.rate).ok_or_else(|| DeviceError::Format {
+        device: device.into(),
+        offered: "a rate of 0 Hz".into(),
+    })
+}
+
+/// Builds with the period asked for, or else with the device's own.
+fn first_that_works<T>(
+    choice: Choice,
+    device: &str,
+    mut build: impl FnMut(StreamConfig) -> Result<T, cpal::Error>,
+) -> Result<T, DeviceError> {
+    build(choice.config(choice.period))
+        .or_else(|error| match error.kind() {
+            ErrorKind::UnsupportedConfig | ErrorKind::InvalidInput => {
+                build(choice.config(BufferSize::Default))
+            }
+            _ => Err(error),
+        })
+        .map_err(|error| explain(device.into(), &error))
+}
+
+fn period(stream: &CpalStream) -> u32 {
+    stream.buffer_size().unwrap_or(PERIOD)
+}
+
+fn summary(device: &str, choice: Choice, period: u32) -> String {
+    let Choice {
+        rate,
+        channels,
+        format,
+        ..
+    } = choice;
+    format!("{device}: {rate} Hz, {channels} channels, {format}, {period} frames a period")
+}
+
+fn input<S: Sample + cpal::SizedSample>(
+    device: &Device,
+    config: StreamConfig,
+    mut end: Capture,
+) -> Result<CpalStream, cpal::Error> {
+    let on_error = on_error(Arc::clone(&end.shared().health));
+    let on_data = move |samples: &[S], _: &InputCallbackInfo| end.push(samples);
+    device.build_input_stream(config, on_data, on_error, Some(LOOK))
+}
+
+fn output<S: Sample + cpal::SizedSample>(
+    device: &Device,
+    config: StreamConfig,
+    mut end: Playback,
+    rate: Hz,
+) -> Result<CpalStream, cpal::Error> {
+    let on_error = on_error(Arc::clone(&end.shared().health));
+    let on_data = move |samples: &mut [S], info: &OutputCallbackInfo| {
+        let times = info.timestamp();
+        let delay: Frames = rate.frames_in(times.playback.saturating_duration_since(times.callback));
+        end.fill(samples, Some(delay));
+    };
+    device.build_output_stream(config, on_data, on_error, Some(LOOK))
+}
+
+/// Notes what kind of trouble there is, once, and slows a storm of errors down. Runs on the stream's own thread.
+fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
+    move |error| {
+        let fault = match error.kind() {
+            // The stream goes on; lost frames are counted where they are missed.
+            ErrorKind::Xrun | ErrorKind::RealtimeDenied | ErrorKind::DeviceChanged => return,
+            ErrorKind::DeviceNotAvailable | ErrorKind::StreamInvalidated => Fault::Gone,
+            _ => Fault::Broken,
+        };
+        if health
+            .fault
+            .compare_exchange(0, fault.code(), Relaxed, Relaxed)
+            .is_err()
+        {
+            thread::sleep(STORM_PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+    use super::*;
+
+    fn offer(channels: u16, min: u32, max: u32, format: SampleFormat) -> SupportedStreamConfigRange {
+        SupportedStreamConfigRange::new(channels, min, max, SupportedBufferSize::Unknown, format)
+    }
+
+    fn chosen(
+        offers: &[SupportedStreamConfigRange],
+        prefer: impl Fn(u16) -> u16,
+    ) -> (u32, u16, SampleFormat) {
+        let choice = choose(offers, prefer).unwrap();
+        (choice.rate, choice.channels, choice.format)
+    }
+
+    #[test]
+    fn the_format_nearest_to_48_khz_is_chosen() {
+        let offers = [
+            offer(2, 8_000, 44_100, SampleFormat::F32),
+            offer(2, 8_000, 192_000, SampleFormat::I16),
+            offer(2, 8_000, 192_000, SampleFormat::I32),
+            offer(1, 96_000, 96_000, SampleFormat::F32),
+            offer(2, 48_000, 48_000, SampleFormat::U8),
+        ];
+        assert_eq!(
+            chosen(&offers, |channels| channels),
+            (48_000, 2, SampleFormat::I32)
+        );
+    }
+
+    #[test]
+    fn a_channel_that_is_wanted_beats_the_rate() {
+        let offers = [
+            offer(1, 48_000, 48_000, SampleFormat::F32),
+            offer(6, 16_000, 16_000, SampleFormat::I16),
+        ];
+        let prefer = |channels| if channels < 3 { UNFIT } else { channels };
+        assert_eq!(chosen(&offers, prefer), (16_000, 6, SampleFormat::I16));
+    }
+
+    #[test]
+    fn no_usable_format_is_said_with_what_there_is() {
+        let offers = [offer(1, 8_000, 8_000, SampleFormat::U8)];
+        assert_eq!(choose(&offers, |channels| channels), None);
+        assert_eq!(offered(&offers), "1 channels 8000..=8000 Hz u8");
+        assert_eq!(offered(&[]), "it offers none at all");
+    }
+
+    #[test]
+    fn the_period_asked_for_stays_within_what_the_device_can() {
+        let range = SupportedBufferSize::Range {
+            min: 1_024,
+            max: 4_096,
+        };
+        let offers = [SupportedStreamConfigRange::new(
+            1,
+            48_000,
+            48_000,
+            range,
+            SampleFormat::F32,
+        )];
+        assert_eq!(
+            choose(&offers, |channels| channels).unwrap().period,
+            BufferSize::Fixed(1_024)
+        );
+    }
+
+    #[test]
+    fn ids_are_taken_with_and_without_their_host() {
+        assert_eq!(name(None), "default");
+        assert_eq!(
+            name(Some("alsa:plughw:CARD=Device,DEV=0")),
+            "plughw:CARD=Device,DEV=0"
+        );
+        assert_eq!(name(Some("default")), "default");
+    }
+
+    #[test]
+    fn an_error_is_noted_once_and_a_harmless_one_not_at_all() {
+        let health = Arc::new(Health::default());
+        let mut report = on_error(Arc::clone(&health));
+        report(ErrorKind::Xrun.into());
+        assert_eq!(health.fault.load(Relaxed), 0);
+        report(ErrorKind::DeviceNotAvailable.into());
+        report(ErrorKind::BackendError.into());
+        assert_eq!(Fault::from_code(health.fault.load(Relaxed)), Some(Fault::Gone));
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let text = |kind: ErrorKind| explain("capture device `x`".into(), &kind.into()).line();
+        assert!(text(ErrorKind::PermissionDenied).contains("add the user to group `audio`"));
+        assert!(text(ErrorKind::DeviceBusy).contains("in use by another program"));
+        assert!(text(ErrorKind::DeviceNotAvailable).contains("there is no capture device `x`"));
+        assert!(text(ErrorKind::UnsupportedConfig).contains("plughw:"));
+        assert!(text(ErrorKind::BackendError).contains("sound server"));
+    }
+}

@@ -1,0 +1,219 @@
+//! The worker's two ends: from an open microphone to hops of 16 kHz, and from hops of 24 kHz to an open loudspeaker.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use units::{Frames, Hz};
+
+use crate::config::Channels;
+use crate::counters::Counters;
+use crate::dsp::resample::Resampler;
+use crate::dsp::{HOP, HOP_16K, HOP_24K, channels};
+use crate::playout::Playout;
+use crate::rt::{CaptureLine, PlaybackLine};
+
+/// Microphone audio older than this is stale: it would reach the provider as a burst after a stall.
+const STALE: Duration = Duration::from_millis(100);
+
+/// An open microphone.
+pub(crate) struct Intake {
+    line: CaptureLine,
+    map: Channels,
+    resampler: Resampler,
+    interleaved: Vec<f32>,
+    mono: Vec<f32>,
+    /// 16 kHz, less than a hop once [`Intake::hop`] has returned `None`.
+    ready: Vec<f32>,
+    stale: u64,
+    frames: Seen,
+    overrun: Seen,
+    clipped: Seen,
+}
+
+impl Intake {
+    pub(crate) fn new(line: CaptureLine, map: Channels) -> Self {
+        let resampler = Resampler::new(line.rate, Hz::K16);
+        Self {
+            line,
+            map,
+            resampler,
+            interleaved: Vec::new(),
+            mono: Vec::new(),
+            ready: Vec::new(),
+            stale: 0,
+            frames: Seen::default(),
+            overrun: Seen::default(),
+            clipped: Seen::default(),
+        }
+    }
+
+    /// Takes in what the device has delivered. After a stall only the newest hop of it.
+    pub(crate) fn read(&mut self) {
+        let channels = usize::from(self.line.channels);
+        let mut frames = self.line.ring.slots() / channels;
+        if frames as u64 > self.line.rate.frames_in(STALE).0 {
+            let keep = usize::try_from(self.line.rate.frames_in(HOP).0).unwrap_or(frames);
+            let stale = frames.saturating_sub(keep);
+            if let Ok(chunk) = self.line.ring.read_chunk(stale * channels) {
+                chunk.commit_all();
+            }
+            self.stale += stale as u64;
+            frames -= stale;
+            self.forget();
+        }
+        self.interleaved.clear();
+        if let Ok(chunk) = self.line.ring.read_chunk(frames * channels) {
+            let (head, tail) = chunk.as_slices();
+            self.interleaved.extend_from_slice(head);
+            self.interleaved.extend_from_slice(tail);
+            chunk.commit_all();
+        }
+        self.mono.clear();
+        channels::mix(&self.interleaved, self.line.channels, self.map, &mut self.mono);
+        self.resampler.push(&self.mono, &mut self.ready);
+    }
+
+    /// The next 10 ms, 16 kHz mono, if all of it is there.
+    pub(crate) fn hop(&mut self) -> Option<[f32; HOP_16K]> {
+        let hop = <[f32; HOP_16K]>::try_from(self.ready.get(..HOP_16K)?).ok()?;
+        self.ready.drain(..HOP_16K);
+        Some(hop)
+    }
+
+    /// Drops everything on its way through.
+    pub(crate) fn forget(&mut self) {
+        self.resampler.reset();
+        self.ready.clear();
+    }
+
+    /// Tells the callback to deliver zeros, or not to.
+    pub(crate) fn mute(&self, muted: bool) {
+        self.line.shared.muted.store(muted, Relaxed);
+    }
+
+    /// Adds what has been counted since the last call.
+    pub(crate) fn count(&mut self, counters: &mut Counters) {
+        let shared = &self.line.shared;
+        self.frames
+            .add(shared.health.frames.load(Relaxed), &mut counters.capture_frames);
+        self.overrun
+            .add(shared.overrun.load(Relaxed), &mut counters.capture_overrun);
+        self.clipped
+            .add(shared.clipped.load(Relaxed), &mut counters.capture_clipped);
+        counters.capture_stale += std::mem::take(&mut self.stale);
+    }
+}
+
+/// A counter that starts at zero with each stream, added to one that does not.
+#[derive(Debug, Default)]
+struct Seen(u64);
+
+impl Seen {
+    fn add(&mut self, reading: u64, total: &mut u64) {
+        *total += reading - std::mem::replace(&mut self.0, reading);
+    }
+}
+
+/// An open loudspeaker.
+pub(crate) struct Outlet {
+    line: PlaybackLine,
+    resampler: Resampler,
+    /// At the device's rate, rendered but not yet in the ring: empty between turns, since the ring's room above the
+    /// target is longer than any block of the resampler.
+    ready: Vec<f32>,
+    /// Position in the rendered stream at which this device took over.
+    base: u64,
+    /// The ring is kept this full.
+    target: usize,
+    frames: Seen,
+    underrun: Seen,
+}
+
+impl Outlet {
+    /// Takes over at position `base` of the rendered stream.
+    pub(crate) fn new(line: PlaybackLine, base: u64) -> Self {
+        let hop = usize::try_from(line.rate.frames_in(HOP).0).unwrap_or(480);
+        let target = (2 * hop)
+            .max(line.period + hop)
+            .min(line.ring.buffer().capacity());
+        let resampler = Resampler::new(Hz::K24, line.rate);
+        let (frames, underrun) = (Seen::default(), Seen::default());
+        Self {
+            line,
+            resampler,
+            ready: Vec::new(),
+            base,
+            target,
+            frames,
+            underrun,
+        }
+    }
+
+    /// Frames the ring has room for before it is as full as it should be, at the device's rate.
+    pub(crate) fn wants(&self) -> usize {
+        let queued = self.line.ring.buffer().capacity() - self.line.ring.slots();
+        self.target.saturating_sub(queued + self.ready.len())
+    }
+
+    /// Takes one rendered hop, gain applied, ±1.0.
+    pub(crate) fn push(&mut self, hop: &[f32; HOP_24K]) {
+        self.resampler.push(hop, &mut self.ready);
+        let fits = self.ready.len().min(self.line.ring.slots());
+        if self
+            .line
+            .ring
+            .push_entire_slice(self.ready.get(..fits).unwrap_or(&[]))
+            .is_ok()
+        {
+            self.ready.drain(..fits);
+        }
+    }
+
+    /// Position in the rendered stream up to which everything has left the loudspeaker. Never ahead of the truth, at
+    /// most a period behind it.
+    pub(crate) fn heard(&self) -> u64 {
+        let shared = &self.line.shared;
+        let unheard = shared.delay_frames.load(Relaxed) + self.resampler.delay();
+        let out = Frames(shared.consumed.load(Relaxed).saturating_sub(unheard));
+        self.base + Hz::K24.frames_in(out.span(self.line.rate)).0
+    }
+
+    /// Adds what has been counted since the last call.
+    pub(crate) fn count(&mut self, counters: &mut Counters) {
+        let shared = &self.line.shared;
+        self.frames
+            .add(shared.health.frames.load(Relaxed), &mut counters.playback_frames);
+        self.underrun
+            .add(shared.underrun.load(Relaxed), &mut counters.playback_underrun);
+    }
+}
+
+/// Lets time pass where a loudspeaker should be: everything due is rendered and lost.
+#[derive(Debug)]
+pub(crate) struct Void {
+    /// Up to when it has been rendered.
+    until: Duration,
+}
+
+impl Void {
+    pub(crate) const fn new(now: Duration) -> Self {
+        Self { until: now }
+    }
+
+    /// Hops due by `now`.
+    pub(crate) fn due(&mut self, now: Duration) -> usize {
+        // A worker that was stopped for longer than this does not make up for it.
+        self.until = self.until.max(now.saturating_sub(HOP * 10));
+        let mut hops = 0;
+        while self.until + HOP <= now {
+            self.until += HOP;
+            hops += 1;
+        }
+        hops
+    }
+
+    /// Loses a hop.
+    pub(crate) fn lose(playout: &mut Playout) {
+        playout.advance(playout.rendered(), crate::playout::Audible::No);
+    }
+}

@@ -1,0 +1,461 @@
+//! What the loudspeaker plays next, and how much of it has been heard.
+//!
+//! Pure: 24 kHz mono, moved by rendering. Two positions count frames from the start: what has been *rendered* (silence
+//! included) and what has been *heard*; the worker moves the first by [`Playout::render`] and reports the second with
+//! [`Playout::advance`].
+//!
+//! Order: by priority class, then by arrival. An utterance that plays is not interrupted, except that one of a higher
+//! class may start once it has had no data for 100 ms. Nothing passes an unfinished utterance of its own or a higher
+//! class, so a clip never starts before every reply ahead of it is finished.
+
+use std::collections::VecDeque;
+
+use units::{Frames, Hz, Pcm, UtteranceId};
+
+use crate::api::Priority;
+use crate::dsp::fade::{Joiner, Joint, RAMP_FRAMES, fade_out};
+use crate::dsp::resample::convert;
+use crate::rt::Sample as _;
+
+/// Audio queued in one utterance: 180 s. A provider sends a reply faster than it is spoken, so minutes can wait.
+pub(crate) const UTTERANCE_MAX: u64 = 180 * 24_000;
+
+/// Utterances that have not been reported as finished. The session opens a handful.
+const UTTERANCES_MAX: usize = 64;
+
+/// Silence in an unfinished utterance before another may start: 100 ms, well above the jitter of a good link.
+const STARVED: u64 = 2_400;
+
+/// Ended utterances whose late audio is recognised and dropped.
+const ENDED_MAX: usize = 256;
+
+/// What became of an utterance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Its first frame was heard.
+    Started(UtteranceId),
+    /// Its last frame was heard, or would have been.
+    Finished {
+        utterance: UtteranceId,
+        heard: Frames,
+        cut: bool,
+    },
+}
+
+/// Whether somebody could hear what passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audible {
+    /// A loudspeaker took it.
+    Yes,
+    /// There was no loudspeaker.
+    No,
+}
+
+/// The queue of utterances and its two positions.
+#[derive(Debug, Default)]
+pub(crate) struct Playout {
+    /// In order of arrival; those that have ended wait for their last frame to be heard.
+    utterances: Vec<Utterance>,
+    current: Option<UtteranceId>,
+    /// Silence rendered since the current utterance ran dry.
+    starved: u64,
+    /// The end of a flushed utterance, still to be rendered.
+    fading: Option<Fading>,
+    joiner: Joiner,
+    /// What the last frame rendered belonged to.
+    playing: Source,
+    rendered: u64,
+    heard: u64,
+    /// Which rendered frames, not yet heard, belong to whom.
+    spans: VecDeque<Span>,
+    /// The newest last.
+    ended: VecDeque<UtteranceId>,
+    refused: u64,
+    lost: u64,
+    changes: VecDeque<Change>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    #[default]
+    Silence,
+    Utterance(UtteranceId),
+    Fade(UtteranceId),
+}
+
+#[derive(Debug)]
+struct Utterance {
+    id: UtteranceId,
+    priority: Priority,
+    pieces: VecDeque<Pcm>,
+    /// Frames of the first piece already rendered.
+    at: usize,
+    queued: u64,
+    /// Frames offered, refused ones included.
+    offered: u64,
+    heard: u64,
+    started: bool,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// More may be appended.
+    Open,
+    /// Nothing more will be appended.
+    Complete,
+    /// Nothing of it is rendered from this position on; `dropped` when a flush is why.
+    Ended { at: u64, dropped: bool },
+}
+
+#[derive(Debug)]
+struct Fading {
+    id: UtteranceId,
+    samples: [f32; RAMP_FRAMES as usize],
+    at: usize,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Span {
+    id: UtteranceId,
+    start: u64,
+    end: u64,
+}
+
+impl Playout {
+    /// Appends to an utterance, making it if it is new.
+    pub(crate) fn append(&mut self, id: UtteranceId, priority: Priority, pcm: &Pcm) {
+        let pcm = convert(pcm, Hz::K24);
+        let frames = pcm.frames().0;
+        let Some(utterance) = self.open(id, priority) else {
+            self.refused += frames;
+            return;
+        };
+        utterance.offered += frames;
+        if utterance.stage != Stage::Open || utterance.queued + frames > UTTERANCE_MAX {
+            self.refused += frames;
+            return;
+        }
+        utterance.queued += frames;
+        if frames > 0 {
+            utterance.pieces.push_back(pcm);
+        }
+    }
+
+    fn open(&mut self, id: UtteranceId, priority: Priority) -> Option<&mut Utterance> {
+        if self.ended.contains(&id) {
+            return None;
+        }
+        if let Some(known) = self.utterances.iter().position(|utterance| utterance.id == id) {
+            return self.utterances.get_mut(known);
+        }
+        if self.utterances.len() == UTTERANCES_MAX {
+            return None;
+        }
+        self.utterances.push(Utterance {
+            id,
+            priority,
+            pieces: VecDeque::new(),
+            at: 0,
+            queued: 0,
+            offered: 0,
+            heard: 0,
+            started: false,
+            stage: Stage::Open,
+        });
+        self.utterances.last_mut()
+    }
+
+    /// Nothing more will be appended to it. One that was never appended to is finished at once.
+    pub(crate) fn finish(&mut self, id: UtteranceId) {
+        match self.utterances.iter_mut().find(|utterance| utterance.id == id) {
+            Some(utterance) if utterance.stage == Stage::Open => utterance.stage = Stage::Complete,
+            Some(_) => {}
+            None if self.ended.contains(&id) => {}
+            None => self.retire(Change::Finished {
+                utterance: id,
+                heard: Frames(0),
+                cut: false,
+            }),
+        }
+    }
+
+    /// Drops everything that is not yet rendered; what was playing fades out over 10 ms.
+    pub(crate) fn flush(&mut self) {
+        if let Some(id) = self.current.take() {
+            self.fade(id);
+        }
+        // Audio already fading goes first, so everything has ended by its end.
+        let at = self.rendered
+            + self
+                .fading
+                .as_ref()
+                .map_or(0, |fading| (fading.len - fading.at) as u64);
+        for utterance in &mut self.utterances {
+            match utterance.stage {
+                Stage::Open | Stage::Complete => utterance.drop_rest(at),
+                Stage::Ended { .. } => {}
+            }
+        }
+    }
+
+    fn fade(&mut self, id: UtteranceId) {
+        let Some(utterance) = self.utterances.iter_mut().find(|utterance| utterance.id == id) else {
+            return;
+        };
+        let mut samples = [0.0; RAMP_FRAMES as usize];
+        let len = utterance.take(&mut samples);
+        fade_out(samples.get_mut(..len).unwrap_or(&mut []));
+        if len > 0 {
+            self.fading = Some(Fading {
+                id,
+                samples,
+                at: 0,
+                len,
+            });
+        }
+    }
+
+    /// Renders the next frames, all of `out`, nominal ±1.0 before gain. No step inside or between calls is larger than
+    /// the utterances' own and a hundredth of full scale.
+    pub(crate) fn render(&mut self, out: &mut [f32]) {
+        let mut rest = out;
+        while !rest.is_empty() {
+            let (source, len) = self.next_run(rest);
+            let (run, tail) = rest.split_at_mut(len);
+            let joint = if self.continues(source) {
+                Joint::Same
+            } else {
+                Joint::New
+            };
+            self.joiner.pass(run, joint);
+            self.playing = source;
+            self.note(source, len as u64);
+            rest = tail;
+        }
+    }
+
+    /// Fills the start of `out`, never nothing of it, from one source.
+    fn next_run(&mut self, out: &mut [f32]) -> (Source, usize) {
+        if let Some(fading) = &mut self.fading {
+            let len = out.len().min(fading.len - fading.at);
+            let from = fading.samples.get(fading.at..fading.at + len).unwrap_or(&[]);
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            fading.at += len;
+            let id = fading.id;
+            if fading.at == fading.len {
+                self.fading = None;
+            }
+            return (Source::Fade(id), len);
+        }
+        if let Some(utterance) = self.pick() {
+            let id = utterance.id;
+            let len = utterance.take(out);
+            self.starved = 0;
+            return (Source::Utterance(id), len);
+        }
+        out.fill(0.0);
+        self.starved = self.starved.saturating_add(out.len() as u64);
+        (Source::Silence, out.len())
+    }
+
+    /// A fade continues the utterance it fades; everything else continues only itself.
+    fn continues(&self, source: Source) -> bool {
+        match (self.playing, source) {
+            (Source::Utterance(before), Source::Fade(after)) => before == after,
+            (before, after) => before == after,
+        }
+    }
+
+    /// The utterance whose audio is next; ends those that have none left to come.
+    fn pick(&mut self) -> Option<&mut Utterance> {
+        loop {
+            let index = self.candidate()?;
+            let utterance = self.utterances.get_mut(index)?;
+            if utterance.queued == 0 {
+                utterance.stage = Stage::Ended {
+                    at: self.rendered,
+                    dropped: false,
+                };
+                self.current = None;
+                continue;
+            }
+            self.current = Some(utterance.id);
+            return self.utterances.get_mut(index);
+        }
+    }
+
+    /// Index of what may play: it has audio, or is complete and has none left.
+    fn candidate(&self) -> Option<usize> {
+        let current = self
+            .current
+            .and_then(|id| self.utterances.iter().position(|utterance| utterance.id == id));
+        if let Some(index) = current {
+            let utterance = self.utterances.get(index)?;
+            if utterance.is_ready() {
+                return Some(index);
+            }
+            if self.starved < STARVED {
+                return None;
+            }
+        }
+        let first = self
+            .utterances
+            .iter()
+            .enumerate()
+            .filter(|(_, utterance)| !matches!(utterance.stage, Stage::Ended { .. }))
+            .min_by_key(|(index, utterance)| (utterance.priority, *index));
+        first
+            .filter(|(_, utterance)| utterance.is_ready())
+            .map(|(index, _)| index)
+    }
+
+    fn note(&mut self, source: Source, len: u64) {
+        let (start, end) = (self.rendered, self.rendered + len);
+        self.rendered = end;
+        let id = match source {
+            Source::Silence => return,
+            Source::Utterance(id) | Source::Fade(id) => id,
+        };
+        match self.spans.back_mut() {
+            Some(span) if span.id == id && span.end == start => span.end = end,
+            Some(_) | None => self.spans.push_back(Span { id, start, end }),
+        }
+    }
+
+    /// Frames rendered since the start.
+    pub(crate) const fn rendered(&self) -> u64 {
+        self.rendered
+    }
+
+    /// True while an utterance's frame has been rendered and not yet heard.
+    pub(crate) fn is_audible(&self) -> bool {
+        !self.spans.is_empty()
+    }
+
+    /// Everything before position `to` has left the loudspeaker, or passed where one should be. Positions never go
+    /// back and never pass what was rendered.
+    pub(crate) fn advance(&mut self, to: u64, audible: Audible) {
+        let to = to.min(self.rendered);
+        if to < self.heard {
+            return;
+        }
+        self.heard = to;
+        while let Some(span) = self.spans.front_mut() {
+            let passed = to.min(span.end).saturating_sub(span.start);
+            let id = span.id;
+            span.start += passed;
+            let is_over = span.start == span.end;
+            if passed > 0 {
+                self.count(id, passed, audible);
+            }
+            if !is_over {
+                break;
+            }
+            self.spans.pop_front();
+        }
+        self.report_ended();
+    }
+
+    fn count(&mut self, id: UtteranceId, passed: u64, audible: Audible) {
+        let Some(utterance) = self.utterances.iter_mut().find(|utterance| utterance.id == id) else {
+            return;
+        };
+        match audible {
+            Audible::Yes => {
+                utterance.heard += passed;
+                if !std::mem::replace(&mut utterance.started, true) {
+                    self.changes.push_back(Change::Started(id));
+                }
+            }
+            Audible::No => self.lost += passed,
+        }
+    }
+
+    fn report_ended(&mut self) {
+        let heard = self.heard;
+        let over = |utterance: &Utterance| match utterance.stage {
+            Stage::Ended { at, .. } => at <= heard,
+            Stage::Open | Stage::Complete => false,
+        };
+        while let Some(index) = self.utterances.iter().position(over) {
+            let utterance = self.utterances.remove(index);
+            self.retire(Change::Finished {
+                utterance: utterance.id,
+                heard: Frames(utterance.heard),
+                cut: utterance.is_cut(),
+            });
+        }
+    }
+
+    fn retire(&mut self, change: Change) {
+        let (Change::Finished { utterance, .. } | Change::Started(utterance)) = change;
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(utterance);
+        self.changes.push_back(change);
+    }
+
+    /// What has happened since it was last asked, in order.
+    pub(crate) fn poll(&mut self) -> Option<Change> {
+        self.changes.pop_front()
+    }
+
+    /// Frames refused since the start.
+    pub(crate) const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Frames that passed unheard since the start.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+impl Utterance {
+    fn is_ready(&self) -> bool {
+        self.queued > 0 || self.stage == Stage::Complete
+    }
+
+    /// Moves as much as there is, and fits, to the start of `out`.
+    fn take(&mut self, out: &mut [f32]) -> usize {
+        let mut len = 0;
+        while let (Some(piece), Some(room)) = (self.pieces.front(), out.get_mut(len..)) {
+            let from = piece.samples().get(self.at..).unwrap_or(&[]);
+            let moved = from.len().min(room.len());
+            room.iter_mut()
+                .zip(from)
+                .for_each(|(to, from)| *to = from.to_f32());
+            len += moved;
+            self.at += moved;
+            if moved < from.len() {
+                break;
+            }
+            self.pieces.pop_front();
+            self.at = 0;
+        }
+        self.queued -= len as u64;
+        len
+    }
+
+    /// Ends at position `at`, whatever is left.
+    fn drop_rest(&mut self, at: u64) {
+        self.pieces.clear();
+        self.queued = 0;
+        self.stage = Stage::Ended { at, dropped: true };
+    }
+
+    fn is_cut(&self) -> bool {
+        let dropped = match self.stage {
+            Stage::Ended { dropped, .. } => dropped,
+            Stage::Open | Stage::Complete => false,
+        };
+        dropped || self.heard < self.offered
+    }
+}
+
+#[cfg(test)]
+#[path = "playout_tests.rs"]
+mod tests;

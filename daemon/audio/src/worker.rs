@@ -1,0 +1,402 @@
+//! The worker: joins the devices' rings, the DSP, the uplink gate and playout.
+//!
+//! It never waits. [`Worker::turn`] looks at everything once and does what is due; who calls it, a thread on the clock
+//! or a stepper on virtual time, it cannot tell.
+
+use std::time::{Duration, Instant};
+
+use units::Db;
+
+use crate::api::{Command, Direction, Event, EventSink};
+use crate::config::{Channels, Config, Echo};
+use crate::counters::Counters;
+use crate::device;
+use crate::device::supervise::{Change as DeviceChange, Supervisor};
+use crate::dsp::fade::Ramp;
+use crate::dsp::level::Meter;
+use crate::dsp::vad::{Change as SpeechChange, Vad};
+use crate::dsp::{HOP_16K, HOP_24K};
+use crate::line::{Intake, Outlet, Void};
+use crate::outbox::Outbox;
+use crate::playout::{Audible, Change as PlayoutChange, Playout};
+use crate::rt::{CaptureLine, PlaybackLine};
+use crate::uplink::Uplink;
+
+pub(crate) use crate::device::supervise::Pacing;
+
+/// How often [`Event::Levels`] is sent.
+const LEVELS_EVERY: Duration = Duration::from_millis(100);
+
+/// Everything between the devices and the driver.
+pub(crate) struct Worker {
+    microphone: Microphone,
+    loudspeaker: Loudspeaker,
+    echo: Echo,
+    /// Half duplex: until when the microphone is zeroed.
+    deaf_until: Duration,
+    levels_at: Duration,
+    outbox: Outbox,
+    counters: Counters,
+}
+
+struct Microphone {
+    device: Option<Supervisor<CaptureLine>>,
+    intake: Option<Intake>,
+    channels: Channels,
+    is_muted: bool,
+    vad: Vad,
+    uplink: Uplink,
+    meter: Meter,
+    trouble: Trouble,
+}
+
+struct Loudspeaker {
+    device: Supervisor<PlaybackLine>,
+    output: Output,
+    playout: Playout,
+    volume: Db,
+    gain: Ramp,
+    meter: Meter,
+    trouble: Trouble,
+}
+
+enum Output {
+    /// The first attempt to open the device has no result yet; playout holds.
+    Pending,
+    Open(Outlet),
+    /// There is no loudspeaker. Playout goes on unheard, so that nothing waits for a device that may never come.
+    Gone(Void),
+}
+
+/// What was last said about a device, so that an outage is reported when it begins and when its reason changes, not at
+/// every attempt to end it.
+#[derive(Default)]
+struct Trouble(Option<String>);
+
+impl Trouble {
+    /// `text`, unless it is what was said last.
+    fn news(&mut self, text: String) -> Option<String> {
+        let is_news = self.0.as_ref() != Some(&text);
+        self.0 = Some(text.clone());
+        is_news.then_some(text)
+    }
+
+    fn over(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Worker {
+    /// A worker whose devices open at its first turn. `config` has been checked.
+    pub(crate) fn new(config: Config, pacing: Pacing, events: Box<dyn EventSink>) -> Self {
+        let capture = device::capture(config.capture, config.channels);
+        Self {
+            microphone: Microphone {
+                device: capture.map(|opener| Supervisor::new(opener, pacing)),
+                intake: None,
+                channels: config.channels,
+                is_muted: false,
+                vad: Vad::new(config.vad),
+                uplink: Uplink::new(config.preroll_max),
+                meter: Meter::default(),
+                trouble: Trouble::default(),
+            },
+            loudspeaker: Loudspeaker {
+                device: Supervisor::new(device::playback(config.playback), pacing),
+                output: Output::Pending,
+                playout: Playout::default(),
+                volume: config.volume,
+                gain: Ramp::new(config.volume.amplitude()),
+                meter: Meter::default(),
+                trouble: Trouble::default(),
+            },
+            echo: config.echo,
+            deaf_until: Duration::ZERO,
+            levels_at: LEVELS_EVERY,
+            outbox: Outbox::new(events),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Obeys. What it causes is seen at the next turn.
+    pub(crate) fn command(&mut self, command: Command) {
+        let (microphone, loudspeaker) = (&mut self.microphone, &mut self.loudspeaker);
+        match command {
+            Command::Append {
+                utterance,
+                priority,
+                pcm,
+            } => {
+                loudspeaker.playout.append(utterance, priority, &pcm);
+            }
+            Command::Finish { utterance } => loudspeaker.playout.finish(utterance),
+            Command::Flush => loudspeaker.playout.flush(),
+            Command::Duck(by) => {
+                loudspeaker
+                    .gain
+                    .to(Db(loudspeaker.volume.0 - by.0.abs()).amplitude());
+            }
+            Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
+            Command::UplinkClose => microphone.uplink.close(),
+            Command::Mute(is_muted) => microphone.mute(is_muted),
+        }
+    }
+
+    /// Does everything that is due at `now`, counted from the start.
+    pub(crate) fn turn(&mut self, now: Duration) {
+        self.supervise(now);
+        self.report_heard(now);
+        self.listen(now);
+        self.feed(now);
+        self.send_levels(now);
+        self.outbox.flush();
+        self.count();
+    }
+
+    /// On virtual time: the microphone delivers 10 ms.
+    pub(crate) fn pump_capture(&mut self) {
+        if let Some(device) = &mut self.microphone.device {
+            device.pump();
+        }
+    }
+
+    /// On virtual time: the loudspeaker takes 10 ms.
+    pub(crate) fn pump_playback(&mut self) {
+        self.loudspeaker.device.pump();
+    }
+
+    /// Closes the devices, and waits `timeout` in all for them.
+    pub(crate) fn close(&mut self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        self.loudspeaker.device.close(deadline);
+        if let Some(device) = &mut self.microphone.device {
+            device.close(deadline);
+        }
+    }
+
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn supervise(&mut self, now: Duration) {
+        while let Some(change) = self
+            .microphone
+            .device
+            .as_mut()
+            .and_then(|device| device.poll(now))
+        {
+            self.microphone_changed(change);
+        }
+        while let Some(change) = self.loudspeaker.device.poll(now) {
+            self.loudspeaker_changed(now, change);
+        }
+    }
+
+    fn microphone_changed(&mut self, change: DeviceChange<CaptureLine>) {
+        let direction = Direction::Capture;
+        let microphone = &mut self.microphone;
+        match change {
+            DeviceChange::Up { line, text } => {
+                let intake = Intake::new(line, microphone.channels);
+                intake.mute(microphone.is_muted);
+                microphone.intake = Some(intake);
+                microphone.trouble.over();
+                self.counters.device_ups += 1;
+                self.outbox.push(Event::DeviceUp { direction, text });
+            }
+            DeviceChange::Down { error } => {
+                if let Some(mut intake) = microphone.intake.take() {
+                    intake.count(&mut self.counters);
+                }
+                self.counters.device_downs += 1;
+                if let Some(change) = microphone.vad.reset() {
+                    self.outbox.push(speech(change));
+                }
+                if let Some(text) = microphone.trouble.news(error.line()) {
+                    self.outbox.push(Event::DeviceDown { direction, text });
+                }
+            }
+        }
+    }
+
+    fn loudspeaker_changed(&mut self, now: Duration, change: DeviceChange<PlaybackLine>) {
+        let direction = Direction::Playback;
+        let loudspeaker = &mut self.loudspeaker;
+        match change {
+            DeviceChange::Up { line, text } => {
+                let base = loudspeaker.playout.rendered();
+                loudspeaker.output = Output::Open(Outlet::new(line, base));
+                loudspeaker.trouble.over();
+                self.counters.device_ups += 1;
+                self.outbox.push(Event::DeviceUp { direction, text });
+            }
+            DeviceChange::Down { error } => {
+                match std::mem::replace(&mut loudspeaker.output, Output::Gone(Void::new(now))) {
+                    Output::Open(mut outlet) => {
+                        loudspeaker.playout.advance(outlet.heard(), Audible::Yes);
+                        // What was in the ring is lost with it.
+                        loudspeaker
+                            .playout
+                            .advance(loudspeaker.playout.rendered(), Audible::No);
+                        outlet.count(&mut self.counters);
+                    }
+                    Output::Gone(void) => loudspeaker.output = Output::Gone(void),
+                    Output::Pending => {}
+                }
+                self.counters.device_downs += 1;
+                if let Some(text) = loudspeaker.trouble.news(error.line()) {
+                    self.outbox.push(Event::DeviceDown { direction, text });
+                }
+            }
+        }
+    }
+
+    fn report_heard(&mut self, now: Duration) {
+        let playout = &mut self.loudspeaker.playout;
+        if let Output::Open(outlet) = &self.loudspeaker.output {
+            playout.advance(outlet.heard(), Audible::Yes);
+        }
+        while let Some(change) = playout.poll() {
+            self.outbox.push(match change {
+                PlayoutChange::Started(utterance) => Event::Started { utterance },
+                PlayoutChange::Finished {
+                    utterance,
+                    heard,
+                    cut,
+                } => Event::Finished {
+                    utterance,
+                    heard,
+                    cut,
+                },
+            });
+        }
+        match self.echo {
+            Echo::HalfDuplex { tail } if playout.is_audible() => self.deaf_until = now + tail,
+            Echo::HalfDuplex { .. } | Echo::Off => {}
+        }
+    }
+
+    fn listen(&mut self, now: Duration) {
+        let microphone = &mut self.microphone;
+        let Some(intake) = &mut microphone.intake else {
+            return;
+        };
+        intake.read();
+        while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
+            if microphone.is_muted || now < self.deaf_until {
+                hop.fill(0.0);
+            }
+            self.counters.capture_hops += 1;
+            microphone.hop(&hop, &mut self.outbox, &mut self.counters);
+        }
+        microphone.drain(&mut self.outbox, &mut self.counters);
+    }
+
+    fn feed(&mut self, now: Duration) {
+        let loudspeaker = &mut self.loudspeaker;
+        match &mut loudspeaker.output {
+            Output::Pending => {}
+            Output::Open(outlet) => {
+                while outlet.wants() > 0 {
+                    let hop = render(
+                        &mut loudspeaker.playout,
+                        &mut loudspeaker.gain,
+                        &mut loudspeaker.meter,
+                        &mut self.counters,
+                    );
+                    outlet.push(&hop);
+                }
+            }
+            Output::Gone(void) => {
+                for _ in 0..void.due(now) {
+                    loudspeaker.playout.render(&mut [0.0; HOP_24K]);
+                    Void::lose(&mut loudspeaker.playout);
+                }
+            }
+        }
+    }
+
+    fn send_levels(&mut self, now: Duration) {
+        if now < self.levels_at {
+            return;
+        }
+        // After a stall the rhythm starts afresh.
+        self.levels_at = (self.levels_at + LEVELS_EVERY).max(now);
+        let input = self.microphone.meter.take();
+        let output = self.loudspeaker.meter.take();
+        self.outbox.push(Event::Levels { input, output });
+    }
+
+    fn count(&mut self) {
+        let counters = &mut self.counters;
+        if let Some(intake) = &mut self.microphone.intake {
+            intake.count(counters);
+        }
+        if let Output::Open(outlet) = &mut self.loudspeaker.output {
+            outlet.count(counters);
+        }
+        counters.turns += 1;
+        counters.playback_lost = self.loudspeaker.playout.lost();
+        counters.playout_refused = self.loudspeaker.playout.refused();
+        counters.mic_chunks = self.outbox.mic_sent;
+        counters.mic_dropped = self.outbox.mic_dropped;
+        counters.events_dropped = self.outbox.events_dropped;
+    }
+}
+
+impl Microphone {
+    fn mute(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
+        // Both ends are told: the callback, so that nothing said while muted is in the ring when it ends; the worker,
+        // because the ring still holds what was said before it began.
+        if let Some(intake) = &mut self.intake {
+            intake.mute(is_muted);
+            intake.forget();
+        }
+        if is_muted {
+            self.uplink.forget();
+        }
+    }
+
+    fn hop(&mut self, hop: &[f32; HOP_16K], outbox: &mut Outbox, counters: &mut Counters) {
+        self.meter.add(hop);
+        if let Some(change) = self.vad.push(hop) {
+            outbox.push(speech(change));
+        }
+        self.uplink.push(hop);
+        self.drain(outbox, counters);
+    }
+
+    fn drain(&mut self, outbox: &mut Outbox, counters: &mut Counters) {
+        while let Some(chunk) = self.uplink.poll() {
+            if self.is_muted {
+                counters.muted_leak += chunk.iter().filter(|sample| **sample != 0).count() as u64;
+            }
+            outbox.push(Event::Mic(chunk));
+        }
+    }
+}
+
+fn speech(change: SpeechChange) -> Event {
+    match change {
+        SpeechChange::Started { onset_ago } => Event::SpeechStarted { onset_ago },
+        SpeechChange::Ended { voiced } => Event::SpeechEnded { voiced },
+    }
+}
+
+fn render(
+    playout: &mut Playout,
+    gain: &mut Ramp,
+    meter: &mut Meter,
+    counters: &mut Counters,
+) -> [f32; HOP_24K] {
+    let mut hop = [0.0; HOP_24K];
+    playout.render(&mut hop);
+    gain.apply(&mut hop);
+    for sample in &mut hop {
+        counters.playback_clipped += u64::from(sample.abs() > 1.0);
+        *sample = sample.clamp(-1.0, 1.0);
+    }
+    meter.add(&hop);
+    hop
+}

@@ -1,0 +1,66 @@
+//! The device callbacks allocate and free nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+use assert_no_alloc::{AllocDisabler, assert_no_alloc, reset_violation_count, violation_count};
+use audio::rt::{capture, playback};
+use units::{Frames, Hz};
+
+#[global_allocator]
+static GUARD: AllocDisabler = AllocDisabler;
+
+/// Allocations and frees while `work` ran on this thread.
+fn violations(work: impl FnOnce()) -> u32 {
+    reset_violation_count();
+    assert_no_alloc(work);
+    violation_count()
+}
+
+#[test]
+fn the_callbacks_allocate_and_free_nothing() {
+    let (mut microphone, mut capture_line) = capture(Hz::K48, 2);
+    let (mut loudspeaker, mut playback_line) = playback(Hz::K48, 2, 480);
+    let floats = [0.25f32; 960];
+    let (shorts, longs) = ([9i16; 960], [9i32; 960]);
+    let (mut out_floats, mut out_shorts, mut out_longs) = ([0.0f32; 960], [0i16; 960], [0i32; 960]);
+    for round in 0..100 {
+        let found = violations(|| {
+            microphone.push(&floats);
+            microphone.push(&shorts);
+            microphone.push(&longs);
+            loudspeaker.fill(&mut out_floats, None);
+            loudspeaker.fill(&mut out_shorts, Some(Frames(7)));
+            loudspeaker.fill(&mut out_longs, None);
+        });
+        assert_eq!(found, 0, "round {round}");
+        // Every other stretch of rounds the rings run over, or dry.
+        if round % 20 < 10 {
+            let ready = capture_line.ring.slots();
+            capture_line.ring.read_chunk(ready).unwrap().commit_all();
+            let room = playback_line.ring.slots();
+            playback_line.ring.push_entire_slice(&vec![0.5; room]).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_callback_goes_on_without_allocating_when_the_worker_is_gone() {
+    let (mut microphone, capture_line) = capture(Hz::K48, 1);
+    let (mut loudspeaker, playback_line) = playback(Hz::K48, 1, 480);
+    drop((capture_line, playback_line));
+    let mut out = [0.0f32; 480];
+    let found = violations(|| {
+        for _ in 0..100 {
+            microphone.push(&[0.5f32; 480]);
+            loudspeaker.fill(&mut out, None);
+        }
+    });
+    assert_eq!(found, 0);
+}
+
+#[test]
+fn the_guard_sees_an_allocation_and_a_free() {
+    assert!(violations(|| drop(std::hint::black_box(vec![0u8; 64]))) >= 2);
+    let kept = vec![0u8; 64];
+    assert!(violations(move || drop(std::hint::black_box(kept))) >= 1);
+}

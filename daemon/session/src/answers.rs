@@ -1,0 +1,137 @@
+//! What the model reads when no tool wrote its answer. Plain words about the call, never about the subject: a bare
+//! "cancelled" has been read aloud as if the person's order were.
+
+use serde_json::{Value, json};
+
+/// Names listed in full; of a longer list the nearest [`NAMES_NEAR`] are.
+const NAMES_MAX: usize = 24;
+const NAMES_NEAR: usize = 8;
+
+pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
+    let total = visible.len();
+    let listed = if total > NAMES_MAX {
+        nearest(name, visible)
+    } else {
+        visible
+    };
+    let mut body = json!({
+        "status": "error",
+        "error": "unknown tool",
+        "error_type": "unknown_tool",
+        "message": format!("There is no tool named {name}."),
+        "available_tools": listed,
+    });
+    if total > NAMES_MAX {
+        body["available_tools_total"] = json!(total);
+    }
+    body
+}
+
+pub(crate) fn invalid_arguments(detail: &str) -> Value {
+    json!({"status": "error", "error": "invalid arguments", "detail": detail})
+}
+
+pub(crate) fn timed_out(name: &str) -> Value {
+    json!({"status": "error", "error": format!("the {name} tool did not finish in time")})
+}
+
+pub(crate) fn outcome_unknown() -> Value {
+    json!({
+        "status": "unknown",
+        "message": "It was started; whether it finished is not known. Say so. Do not repeat it.",
+    })
+}
+
+pub(crate) fn cancelled() -> Value {
+    json!({"status": "cancelled", "message": "This tool call was stopped before it did anything."})
+}
+
+pub(crate) fn no_more_tools() -> Value {
+    json!({
+        "status": "error",
+        "error": "no more tools in this turn",
+        "instruction": "Answer the person now with what you have.",
+    })
+}
+
+pub(crate) fn too_many_calls() -> Value {
+    json!({"status": "error", "error": "too many tool calls at once"})
+}
+
+pub(crate) fn session_ending() -> Value {
+    json!({"status": "refused", "message": "The session is ending. Nothing was done."})
+}
+
+/// `body` marked as an answer that was given before.
+pub(crate) fn repeated(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("repeat".into(), Value::Bool(true));
+    }
+    body
+}
+
+/// `body` if it is an object, else an object that holds it.
+pub(crate) fn object(status: &str, body: Value) -> Value {
+    if body.is_object() {
+        body
+    } else {
+        json!({"status": status, "result": body})
+    }
+}
+
+/// What the model is told about a result that cannot be an answer any more.
+pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
+    format!("[result of {name} requested earlier] {body}")
+}
+
+/// What the model is told when a call it took back had been carried out all the same.
+pub(crate) fn truth_note(name: &str) -> String {
+    format!("[{name} had already been carried out when it was cancelled]")
+}
+
+fn nearest(name: &str, mut names: Vec<String>) -> Vec<String> {
+    // A model's invented name can be of any length; what lies past this many characters cannot make it nearer.
+    let wanted: Vec<char> = name.chars().take(64).collect();
+    names.sort_by_cached_key(|candidate| distance(&wanted, candidate));
+    names.truncate(NAMES_NEAR);
+    names.sort();
+    names
+}
+
+/// Edit distance: insertions, deletions and replacements that turn one into the other.
+fn distance(from: &[char], to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=from.len()).collect();
+    for (line, c) in to.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for column in 1..row.len() {
+            let replaced = diagonal + usize::from(from[column - 1] != c);
+            diagonal = row[column];
+            row[column] = replaced.min(row[column] + 1).min(row[column - 1] + 1);
+        }
+    }
+    row[from.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_of_tools_is_cut_to_the_nearest() {
+        let mut names: Vec<String> = (0..30).map(|n| format!("zzzzzzzzzzzz_{n:02}")).collect();
+        names.insert(0, "read_zone".into());
+        let body = unknown_tool("read_zones", names);
+        assert_eq!(body["available_tools"].as_array().map(Vec::len), Some(NAMES_NEAR));
+        assert_eq!(body["available_tools"][0], "read_zone");
+        assert_eq!(body["available_tools_total"], 31);
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        let kitten: Vec<char> = "kitten".chars().collect();
+        assert_eq!(distance(&kitten, "sitting"), 3);
+        assert_eq!(distance(&kitten, ""), 6);
+        assert_eq!(distance(&[], "abc"), 3);
+    }
+}

@@ -1,0 +1,212 @@
+//! The figures the session works with. `Default` is what ships.
+
+use std::time::Duration;
+
+/// When a conversation is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engage {
+    /// From start to stop: the link is kept up and the microphone is live whenever it is.
+    Always,
+    /// Near-end speech opens the link; silence closes it.
+    Voice {
+        /// Silence of both sides after which the link is closed.
+        idle_after: Duration,
+    },
+}
+
+impl Engage {
+    /// Silence after which a conversation opened by voice is over: long enough to read a label, short enough that the
+    /// next person at the kiosk meets a fresh one.
+    pub const IDLE_AFTER: Duration = Duration::from_secs(30);
+}
+
+impl Default for Engage {
+    fn default() -> Self {
+        Self::Voice {
+            idle_after: Self::IDLE_AFTER,
+        }
+    }
+}
+
+/// Everything that can be set about a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// When a conversation is opened.
+    pub engage: Engage,
+    /// Microphone audio sent from before a speech onset. The VAD is sure only after some speech; 300 ms covers its
+    /// onset time and the unvoiced consonant before it.
+    pub preroll: Duration,
+    /// The most audio that is sent late, so that the first words survive while the link is made. The worker keeps no
+    /// more than this.
+    pub preroll_max: Duration,
+    /// Near-end speech over playout that makes a barge-in, from its onset. Below it, playout is only lowered: 200 ms is
+    /// longer than a click or a cough and shorter than the shortest word that means anything.
+    pub barge_in_min_speech: Duration,
+    /// The confirmation gate.
+    pub gate: GateConfig,
+    /// Making the link again.
+    pub retry: RetryConfig,
+    /// Waits on the provider and on playout.
+    pub patience: Patience,
+    /// Answers of one user turn that may ask the model to speak again, before its calls are refused.
+    pub max_follow_ups: u32,
+    /// A call equal to a finished one of the same turn is answered from the ledger within this time: models are known
+    /// to repeat a call whose answer they have not read yet.
+    pub repeat_window: Duration,
+    /// The same after a connection was lost, when the model repeats calls under other ids.
+    pub repeat_window_relinked: Duration,
+    /// What the device says with its own voice.
+    pub lines: Lines,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            engage: Engage::default(),
+            preroll: Duration::from_millis(300),
+            preroll_max: Duration::from_secs(3),
+            barge_in_min_speech: Duration::from_millis(200),
+            gate: GateConfig::default(),
+            retry: RetryConfig::default(),
+            patience: Patience::default(),
+            max_follow_ups: 6,
+            repeat_window: Duration::from_secs(3),
+            repeat_window_relinked: Duration::from_secs(60),
+            lines: Lines::default(),
+        }
+    }
+}
+
+/// Figures of the confirmation gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateConfig {
+    /// A question lapses this long after it was heard; also if it was not heard within this time of being made.
+    pub deadline: Duration,
+    /// An approval lapses this long after it was given.
+    pub grant: Duration,
+    /// A transcript counts only if it arrives this soon after the speech it belongs to; a call waits this long for it.
+    pub evidence_grace: Duration,
+    /// A transcript is final when nothing was added to it for this long. Providers often send no final mark.
+    pub finality: Duration,
+    /// Voiced speech an answer needs at least; a click has less.
+    pub min_voiced: Duration,
+    /// Unclear answers after which the question is dropped.
+    pub attempts: u32,
+    /// Times one question is spoken at most.
+    pub presentations: u32,
+}
+
+impl Default for GateConfig {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(45),
+            grant: Duration::from_secs(15),
+            evidence_grace: Duration::from_millis(1500),
+            finality: Duration::from_millis(400),
+            min_voiced: Duration::from_millis(150),
+            attempts: 2,
+            presentations: 3,
+        }
+    }
+}
+
+/// Figures of making the link again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryConfig {
+    /// Wait before the first attempt. Providers hold a dropped connection for about 1.5 s and refuse to resume it
+    /// meanwhile; the second attempt falls after that.
+    pub first: Duration,
+    /// The wait doubles up to this.
+    pub cap: Duration,
+    /// Wait where trying again soon cannot help: quota, credentials, refused set-up.
+    pub permanent: Duration,
+    /// Each wait is spread by up to this many percent either way, so that a fleet does not return as one.
+    pub jitter_percent: u32,
+    /// A link counts as good, and the wait starts over, after this long with content on it.
+    pub stable: Duration,
+    /// Failed attempts with one resumption handle before it is given up for a fresh session.
+    pub handle_attempts: u32,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_secs(1),
+            cap: Duration::from_secs(30),
+            permanent: Duration::from_secs(60),
+            jitter_percent: 20,
+            stable: Duration::from_secs(30),
+            handle_attempts: 3,
+        }
+    }
+}
+
+/// How long the session waits for what others should do. Every wait has a bound, so none can hold it for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// From connecting to set up, and again from transport open to set up.
+    pub setup: Duration,
+    /// From asking for the transport to be closed to its being gone.
+    pub close: Duration,
+    /// From a cut reply to the provider closing its turn; afterwards its audio counts as a fresh reply.
+    pub cut_reply: Duration,
+    /// From the end of the person's speech to anything heard; afterwards the device says that it takes longer.
+    pub reply: Duration,
+    /// Microphone audio is withheld for pending calls at most this long.
+    pub uplink_hold: Duration,
+    /// From the agent's goodbye to the end, whatever still plays.
+    pub drain: Duration,
+    /// From the end of the call that ends the session to the goodbye, if the model says nothing.
+    pub goodbye: Duration,
+    /// From an answer to its clip, if no speech comes of it.
+    pub clip: Duration,
+    /// Added to the expected end of playout before lost playout reports are given up for.
+    pub playout: Duration,
+    /// Taken off the time a provider leaves before it closes: the link is made again this much earlier.
+    pub go_away_margin: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            setup: Duration::from_secs(12),
+            close: Duration::from_secs(2),
+            cut_reply: Duration::from_secs(3),
+            reply: Duration::from_secs(10),
+            uplink_hold: Duration::from_secs(10),
+            drain: Duration::from_secs(30),
+            goodbye: Duration::from_secs(2),
+            clip: Duration::from_secs(5),
+            playout: Duration::from_secs(20),
+            go_away_margin: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What the device says with its own voice, in the session's language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Follows the summary of a guarded call. Never ends in a word that would be read as agreement: its echo would be
+    /// an answer.
+    pub question: String,
+    /// Once per outage.
+    pub unreachable: String,
+    /// Once per turn, when nothing was heard for [`Patience::reply`].
+    pub slow: String,
+    /// When the model's calls lead nowhere.
+    pub stuck: String,
+    /// When the agent ends the session without a word.
+    pub goodbye: String,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self {
+            question: "Is that right?".into(),
+            unreachable: "I cannot reach my service right now.".into(),
+            slow: "Sorry, that is taking longer than I expected.".into(),
+            stuck: "Sorry, I could not finish that.".into(),
+            goodbye: "Goodbye.".into(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The confirmation gate: whether a person has agreed to a guarded call. The only module that makes a [`Permit`].
+//!
+//! The device asks in its own words, rendered from the arguments that will run. The question counts as asked when it was
+//! heard to its end. A person's turn that began after that, whose whole transcript reads as a yes, makes an approval;
+//! the model's next identical call spends it. Nothing the model says, calls, or brings back from a tool is evidence:
+//! this module is given local speech and the words credited to it, and no other path leads to [`Permit`].
+
+mod gate;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use units::{CallKey, GrantId, TurnId};
+
+use crate::tool::{Effect, Prepared, ToolSpec};
+
+pub(crate) use gate::{Gate, Proposal, Verdict};
+
+/// How a whole utterance was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// A clear yes, and nothing else.
+    Yes,
+    /// A no anywhere in it.
+    No,
+    /// Something should be different.
+    Amend,
+    /// None of these.
+    Unclear,
+}
+
+/// Single-use proof that this call may run, owning the call, so that what runs is what was agreed to.
+///
+/// Made only in this module; neither `Clone` nor `Copy`.
+#[derive(Debug)]
+pub struct Permit(Call);
+
+#[derive(Debug, PartialEq)]
+struct Call {
+    key: CallKey,
+    name: String,
+    args: Value,
+    effect: Effect,
+    timeout: Duration,
+    grant: Option<GrantId>,
+    digest: [u8; 32],
+    turn: TurnId,
+}
+
+impl Permit {
+    /// The call's key in the ledger; [`CallKey`] 0 for a call made at the console.
+    #[must_use]
+    pub fn call_key(&self) -> CallKey {
+        self.0.key
+    }
+
+    /// The tool's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Canonical arguments: exactly what was checked, read back and agreed to.
+    #[must_use]
+    pub fn args(&self) -> &Value {
+        &self.0.args
+    }
+
+    /// The tool's effect class.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.0.effect
+    }
+
+    /// From dispatch to outcome.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.0.timeout
+    }
+
+    /// The approval it spent; `None` for a call that needs none. One idempotency key per grant.
+    #[must_use]
+    pub fn grant(&self) -> Option<GrantId> {
+        self.0.grant
+    }
+
+    /// Binds the approval to boot, session, tool, schema and arguments.
+    #[must_use]
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.0.digest
+    }
+
+    /// The person's turn in which the model asked for it; 0 before the first turn and at the console.
+    #[must_use]
+    pub fn turn(&self) -> TurnId {
+        self.0.turn
+    }
+}
+
+/// A call cannot run without a person's consent: ask with [`ask_at_console`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeedsConsent;
+
+impl std::fmt::Display for NeedsConsent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the tool acts on the outside world and runs only with a person's consent")
+    }
+}
+
+impl std::error::Error for NeedsConsent {}
+
+/// The person at the console did not clearly agree. Nothing ran; ask again if they want to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAgreed {
+    /// How their answer was read.
+    pub reading: Reading,
+}
+
+impl std::fmt::Display for NotAgreed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the answer was read as {:?}, not as a clear yes", self.reading)
+    }
+}
+
+impl std::error::Error for NotAgreed {}
+
+/// A permit for a call made at the console by a tool that needs no consent.
+///
+/// # Errors
+/// [`NeedsConsent`] for a guarded tool: use [`ask_at_console`].
+pub fn observing(spec: &ToolSpec, prepared: Prepared) -> Result<Permit, NeedsConsent> {
+    permit_without_question(CallKey(0), spec, prepared, TurnId(0))
+}
+
+/// The question that a person at the console must answer before a guarded call runs.
+///
+/// # Errors
+/// Gives `prepared` back as [`NeedsConsent`] when it has no summary: what cannot be put into words cannot be agreed to.
+pub fn ask_at_console(spec: &ToolSpec, prepared: Prepared) -> Result<ConsoleQuestion, NeedsConsent> {
+    let Some(summary) = prepared.summary.clone() else {
+        return Err(NeedsConsent);
+    };
+    Ok(ConsoleQuestion {
+        summary,
+        spec: spec.clone(),
+        prepared,
+    })
+}
+
+/// A question put to a person at the console. It owns the call it is about.
+#[derive(Debug)]
+pub struct ConsoleQuestion {
+    summary: String,
+    spec: ToolSpec,
+    prepared: Prepared,
+}
+
+impl ConsoleQuestion {
+    /// The sentence to show; the question whether it is right is the caller's to add.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        &self.summary
+    }
+
+    /// Takes what the person typed. Only a clear yes, by the same rules as for speech, makes a permit.
+    ///
+    /// # Errors
+    /// [`NotAgreed`] for anything else. The question is used up either way.
+    pub fn answer(self, typed: &str) -> Result<Permit, NotAgreed> {
+        let reading = crate::lexicon::read(typed, &self.prepared.slots);
+        match reading {
+            Reading::Yes => Ok(Permit(Call {
+                key: CallKey(0),
+                name: self.spec.name,
+                args: self.prepared.args,
+                effect: self.spec.effect,
+                timeout: self.spec.timeout,
+                grant: Some(GrantId(0)),
+                digest: self.prepared.digest,
+                turn: TurnId(0),
+            })),
+            Reading::No | Reading::Amend | Reading::Unclear => Err(NotAgreed { reading }),
+        }
+    }
+}
+
+/// A tool is guarded if it acts on the outside world and nobody wrote down why that needs no consent.
+pub(crate) fn is_guarded(spec: &ToolSpec) -> bool {
+    spec.effect == Effect::Outbound && !spec.ungated
+}
+
+pub(crate) fn permit_without_question(
+    key: CallKey,
+    spec: &ToolSpec,
+    prepared: Prepared,
+    turn: TurnId,
+) -> Result<Permit, NeedsConsent> {
+    if is_guarded(spec) {
+        return Err(NeedsConsent);
+    }
+    Ok(Permit(Call {
+        key,
+        name: spec.name.clone(),
+        args: prepared.args,
+        effect: spec.effect,
+        timeout: spec.timeout,
+        grant: None,
+        digest: prepared.digest,
+        turn,
+    }))
+}

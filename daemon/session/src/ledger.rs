@@ -1,0 +1,442 @@
+//! Every call that is owed an answer, and what was answered before.
+//!
+//! A call has one answer by construction: its place among the answers of its response goes from owed to answered once,
+//! and a response leaves the ledger once, when every place is answered.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde_json::Value;
+use units::{CallKey, Epoch, Instant, TurnId};
+
+use crate::confirm::{Permit, Proposal};
+use crate::snapshot::OpenCall;
+use crate::tool::{Effect, OutcomeStatus, ToolSpec};
+
+/// Answers and ids remembered, for calls that come again.
+const REMEMBERED: usize = 256;
+
+/// Whether an answer asks the model to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owes {
+    /// It must not: somebody else speaks.
+    Silence,
+    /// Only if the model has not spoken in this response, so that the person is not left in silence.
+    SpeechIfNone,
+    /// The person waits to hear about it.
+    Speech,
+}
+
+/// A call without an answer.
+pub(crate) struct Open {
+    pub(crate) name: String,
+    pub(crate) response: u64,
+    pub(crate) stage: Stage,
+}
+
+/// How far a call has come.
+pub(crate) enum Stage {
+    /// Checked; waits for the transcript of what may be the person's answer.
+    Held(Box<Proposal>),
+    /// May run; waits for the calls before it. The permit is here and nowhere else.
+    Queued(Permit, ToolSpec),
+    /// With its tool.
+    Running(Running),
+    /// Equal to a call that has not ended: shares its answer.
+    Copy(CallKey),
+}
+
+/// What is remembered of a call while its tool has it.
+#[derive(Clone)]
+pub(crate) struct Running {
+    pub(crate) spec: ToolSpec,
+    pub(crate) digest: [u8; 32],
+    pub(crate) turn: TurnId,
+    /// It spent an approval.
+    pub(crate) agreed: bool,
+    /// It is past its point of no return.
+    pub(crate) begun: bool,
+}
+
+/// The calls of one response, in order.
+pub(crate) struct Response {
+    pub(crate) id: u64,
+    /// The conversation that asked. Answers belong to no other.
+    pub(crate) conversation: u64,
+    /// The model was heard in this response.
+    pub(crate) spoke: bool,
+    pub(crate) places: Vec<Place>,
+}
+
+/// One call's place among the answers of its response.
+pub(crate) enum Place {
+    /// Its call is open.
+    Owed(CallKey),
+    /// It has its answer.
+    Answered(Given),
+}
+
+/// The one answer to one call.
+pub(crate) struct Given {
+    pub(crate) call: CallKey,
+    pub(crate) id: Option<String>,
+    pub(crate) name: String,
+    pub(crate) body: Value,
+    pub(crate) owes: Owes,
+    /// Something may have happened to the world: if it cannot be an answer, it must be a note.
+    pub(crate) had_effect: bool,
+}
+
+/// A finished call, for those that come again.
+struct Done {
+    name: String,
+    digest: [u8; 32],
+    turn: TurnId,
+    at: Instant,
+    epoch: Epoch,
+    body: Value,
+}
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    last_call: CallKey,
+    last_response: u64,
+    open: BTreeMap<CallKey, Open>,
+    ids: BTreeMap<CallKey, String>,
+    responses: VecDeque<Response>,
+    queue: VecDeque<CallKey>,
+    running: Option<CallKey>,
+    /// Calls that the provider took back while their tool had them.
+    taken_back: BTreeMap<CallKey, Running>,
+    seen: VecDeque<String>,
+    done: VecDeque<Done>,
+}
+
+impl Ledger {
+    pub(crate) fn open_calls(&self) -> Vec<OpenCall> {
+        self.open
+            .iter()
+            .map(|(call, open)| OpenCall {
+                call: *call,
+                name: open.name.clone(),
+                running: matches!(open.stage, Stage::Running(_)),
+            })
+            .collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Some response of this conversation is without its answers.
+    pub(crate) fn owes(&self, conversation: u64) -> bool {
+        self.responses
+            .iter()
+            .any(|response| response.conversation == conversation)
+    }
+
+    /// Notes the id of a call. False if it was seen before in this conversation.
+    pub(crate) fn is_first(&mut self, id: Option<&str>) -> bool {
+        let Some(id) = id else { return true };
+        if self.seen.iter().any(|seen| seen == id) {
+            return false;
+        }
+        self.seen.push_back(id.to_owned());
+        if self.seen.len() > REMEMBERED {
+            self.seen.pop_front();
+        }
+        true
+    }
+
+    /// Another conversation has begun: its ids are its own.
+    pub(crate) fn forget_ids(&mut self) {
+        self.seen.clear();
+    }
+
+    pub(crate) fn begin_response(&mut self, conversation: u64, spoke: bool) -> u64 {
+        self.last_response += 1;
+        let id = self.last_response;
+        self.responses.push_back(Response {
+            id,
+            conversation,
+            spoke,
+            places: Vec::new(),
+        });
+        id
+    }
+
+    /// A place for a call in `response`. It is owed an answer from here on.
+    pub(crate) fn admit(&mut self, response: u64, id: Option<String>) -> CallKey {
+        self.last_call = self.last_call.next();
+        let call = self.last_call;
+        if let Some(id) = id {
+            self.ids.insert(call, id);
+        }
+        if let Some(response) = self
+            .responses
+            .iter_mut()
+            .find(|candidate| candidate.id == response)
+        {
+            response.places.push(Place::Owed(call));
+        }
+        call
+    }
+
+    /// Keeps an admitted call until it is answered.
+    pub(crate) fn keep(&mut self, call: CallKey, open: Open) {
+        if matches!(open.stage, Stage::Queued(..)) {
+            self.queue.push_back(call);
+        }
+        self.open.insert(call, open);
+    }
+
+    /// Takes an open call out. Whoever takes it answers it with [`Ledger::fill`] or closes it with [`Ledger::void`].
+    pub(crate) fn take(&mut self, call: CallKey) -> Option<Open> {
+        let open = self.open.remove(&call)?;
+        self.queue.retain(|queued| *queued != call);
+        if self.running == Some(call) {
+            self.running = None;
+        }
+        Some(open)
+    }
+
+    /// Gives a call that is not open any more its one answer.
+    pub(crate) fn fill(&mut self, call: CallKey, name: String, body: Value, owes: Owes, had_effect: bool) {
+        let id = self.ids.remove(&call);
+        let place = self
+            .responses
+            .iter_mut()
+            .flat_map(|response| &mut response.places)
+            .find(|place| matches!(place, Place::Owed(owed) if *owed == call));
+        if let Some(place) = place {
+            *place = Place::Answered(Given {
+                call,
+                id,
+                name,
+                body,
+                owes,
+                had_effect,
+            });
+        }
+    }
+
+    /// A call that will never be answered: its place is gone.
+    pub(crate) fn void(&mut self, call: CallKey) {
+        self.ids.remove(&call);
+        for response in &mut self.responses {
+            response.places.retain(|place| match place {
+                Place::Owed(owed) => *owed != call,
+                Place::Answered(given) => given.call != call,
+            });
+        }
+        self.responses.retain(|response| !response.places.is_empty());
+    }
+
+    /// The open calls, and answered ones not yet sent, that the provider calls by this id.
+    pub(crate) fn by_id(&self, id: &str) -> Option<CallKey> {
+        let answered = || {
+            self.responses
+                .iter()
+                .flat_map(|response| &response.places)
+                .find_map(|place| match place {
+                    Place::Answered(given) if given.id.as_deref() == Some(id) => Some(given.call),
+                    Place::Answered(_) | Place::Owed(_) => None,
+                })
+        };
+        self.ids
+            .iter()
+            .find(|(_, known)| *known == id)
+            .map(|(call, _)| *call)
+            .or_else(answered)
+    }
+
+    /// An answer that is ready but not sent.
+    pub(crate) fn ready(&self, call: CallKey) -> Option<&Given> {
+        self.responses
+            .iter()
+            .flat_map(|response| &response.places)
+            .find_map(|place| match place {
+                Place::Answered(given) if given.call == call => Some(given),
+                Place::Answered(_) | Place::Owed(_) => None,
+            })
+    }
+
+    /// The keys of open calls of which `which` is true, oldest first.
+    pub(crate) fn select(&self, which: impl Fn(&Open) -> bool) -> Vec<CallKey> {
+        self.open
+            .iter()
+            .filter(|(_, open)| which(open))
+            .map(|(call, _)| *call)
+            .collect()
+    }
+
+    /// The next call to run, if none is running. It counts as running from here on.
+    pub(crate) fn start_next(&mut self) -> Option<(CallKey, Permit, ToolSpec)> {
+        if self.running.is_some() {
+            return None;
+        }
+        let call = self.queue.pop_front()?;
+        let Some(Open {
+            name,
+            response,
+            stage: Stage::Queued(permit, spec),
+        }) = self.open.remove(&call)
+        else {
+            return None;
+        };
+        let running = Running {
+            spec: spec.clone(),
+            digest: *permit.digest(),
+            turn: permit.turn(),
+            agreed: permit.grant().is_some(),
+            begun: false,
+        };
+        self.open.insert(
+            call,
+            Open {
+                name,
+                response,
+                stage: Stage::Running(running),
+            },
+        );
+        self.running = Some(call);
+        Some((call, permit, spec))
+    }
+
+    pub(crate) fn running(&self) -> Option<CallKey> {
+        self.running
+    }
+
+    pub(crate) fn running_mut(&mut self, call: CallKey) -> Option<&mut Running> {
+        match &mut self.open.get_mut(&call)?.stage {
+            Stage::Running(running) => Some(running),
+            Stage::Held(_) | Stage::Queued(..) | Stage::Copy(_) => None,
+        }
+    }
+
+    /// The tool goes on with a call that the provider took back; its outcome decides whether a note is due.
+    pub(crate) fn take_back(&mut self, call: CallKey, running: Running) {
+        self.taken_back.insert(call, running);
+        if self.taken_back.len() > REMEMBERED {
+            self.taken_back.pop_first();
+        }
+    }
+
+    pub(crate) fn taken_back(&mut self, call: CallKey) -> Option<Running> {
+        self.taken_back.remove(&call)
+    }
+
+    pub(crate) fn taken_back_mut(&mut self, call: CallKey) -> Option<&mut Running> {
+        self.taken_back.get_mut(&call)
+    }
+
+    /// A call with equal arguments that may run or runs.
+    pub(crate) fn equal_in_flight(&self, name: &str, digest: &[u8; 32]) -> Option<CallKey> {
+        self.open
+            .iter()
+            .find(|(_, open)| {
+                open.name == name
+                    && match &open.stage {
+                        Stage::Queued(permit, _) => permit.digest() == digest,
+                        Stage::Running(running) => running.digest == *digest,
+                        Stage::Held(_) | Stage::Copy(_) => false,
+                    }
+            })
+            .map(|(call, _)| *call)
+    }
+
+    /// The open calls that share the answer of `call`.
+    pub(crate) fn copies_of(&self, call: CallKey) -> Vec<CallKey> {
+        self.select(|open| matches!(open.stage, Stage::Copy(original) if original == call))
+    }
+
+    /// Remembers how a call that changed something ended.
+    pub(crate) fn remember(
+        &mut self,
+        now: Instant,
+        epoch: Epoch,
+        running: &Running,
+        status: OutcomeStatus,
+        body: &Value,
+    ) {
+        let repeatable = running.spec.effect != Effect::Read
+            && matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown);
+        if !repeatable {
+            return;
+        }
+        self.done.push_back(Done {
+            name: running.spec.name.clone(),
+            digest: running.digest,
+            turn: running.turn,
+            at: now,
+            epoch,
+            body: body.clone(),
+        });
+        if self.done.len() > REMEMBERED {
+            self.done.pop_front();
+        }
+    }
+
+    /// How an equal call ended, if that was `within` in the same turn, or `within_relinked` on another link.
+    pub(crate) fn remembered(
+        &self,
+        now: Instant,
+        call: (&str, &[u8; 32]),
+        turn: TurnId,
+        epoch: Epoch,
+        (within, within_relinked): (Duration, Duration),
+    ) -> Option<&Value> {
+        let (name, digest) = call;
+        self.done
+            .iter()
+            .rev()
+            .filter(|done| done.name == name && done.digest == *digest)
+            .find(|done| {
+                let age = now - done.at;
+                (done.turn == turn && age < within) || (done.epoch != epoch && age < within_relinked)
+            })
+            .map(|done| &done.body)
+    }
+
+    /// Whether the model was heard in `response`.
+    pub(crate) fn spoke(&self, response: u64) -> bool {
+        self.responses
+            .iter()
+            .any(|candidate| candidate.id == response && candidate.spoke)
+    }
+
+    /// The model is heard: it counts for every response without its answers.
+    pub(crate) fn on_speech(&mut self) {
+        for response in &mut self.responses {
+            response.spoke = true;
+        }
+    }
+
+    /// The next response of which every call has its answer.
+    pub(crate) fn take_complete(&mut self) -> Option<Response> {
+        self.responses.retain(|response| !response.places.is_empty());
+        let place = self.responses.iter().position(|response| {
+            response
+                .places
+                .iter()
+                .all(|place| matches!(place, Place::Answered(_)))
+        })?;
+        self.responses.remove(place)
+    }
+
+    /// The conversation is over: nothing of it will be answered. The calls that were open.
+    pub(crate) fn clear(&mut self) -> Vec<(CallKey, Open)> {
+        self.ids.clear();
+        self.responses.clear();
+        self.queue.clear();
+        self.running = None;
+        self.taken_back.clear();
+        self.seen.clear();
+        self.done.clear();
+        std::mem::take(&mut self.open).into_iter().collect()
+    }
+}

@@ -1,0 +1,186 @@
+//! The sans-IO core of `voiced`: it decides, and never acts.
+//!
+//! It decides whose turn it is, when speech is a barge-in, which calls run and with what answer, whether a person has
+//! agreed to a guarded call, and when the link is made, dropped and retried. It never opens a socket, reads a clock,
+//! starts a thread or touches audio samples: time and everything that happened come in as arguments, and what should
+//! be done goes out as values.
+//!
+//! # Contract
+//! Call [`Session::handle`] with one [`Input`] and the time, then drain [`Session::poll`] until `None`, acting on each
+//! [`Output`] in order, before the next input. Give [`Input::Timeout`] when [`Session::deadline`] has come. The same
+//! inputs at the same times with the same seed give the same outputs.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod answers;
+mod calls;
+mod clips;
+mod config;
+pub mod confirm;
+mod context;
+mod engage;
+mod ledger;
+mod lexicon;
+mod link;
+mod notice;
+mod person;
+mod playout;
+mod provider;
+mod reply;
+mod seam;
+mod session;
+mod snapshot;
+mod timers;
+mod tool;
+mod turn;
+mod uplink;
+
+use std::time::Duration;
+
+use units::{CallKey, Frames, Pcm, UtteranceId};
+
+pub use config::{Config, Engage, GateConfig, Lines, Patience, RetryConfig};
+pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask_at_console, observing};
+pub use notice::{GateEnd, Notice, Spoken};
+pub use seam::{
+    Answer, Capabilities, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall, ProviderEvent,
+};
+pub use session::Session;
+pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
+pub use tool::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Prepared, ToolSpec};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Begin: the audio path is up and the daemon wants to work.
+    Start,
+    /// End politely: no new work, close the link.
+    Stop,
+    /// [`Session::deadline`] has come.
+    Timeout,
+    /// The local VAD has found near-end speech.
+    SpeechStarted {
+        /// How long ago it began (the VAD needs some speech before it is sure).
+        onset_ago: Duration,
+    },
+    /// The local VAD has found that it ended, hangover included.
+    SpeechEnded {
+        /// How much of it was voiced.
+        voiced: Duration,
+    },
+    /// The first frame of this utterance has been heard.
+    PlayoutStarted {
+        /// Which.
+        utterance: UtteranceId,
+    },
+    /// The last frame of this utterance that will ever play has been heard.
+    PlayoutFinished {
+        /// Which.
+        utterance: UtteranceId,
+        /// How much of it left the loudspeaker, in frames at 24 kHz.
+        heard: Frames,
+        /// It was flushed or could not be played: not all of it was heard.
+        cut: bool,
+    },
+    /// A transport to the provider is open and our set-up was sent.
+    LinkOpened,
+    /// The transport ended, or could not be opened.
+    LinkClosed(LinkFailure),
+    /// The provider said something.
+    Provider(ProviderEvent),
+    /// A dispatched call has ended.
+    Outcome {
+        /// Which.
+        call: CallKey,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A dispatched call is past its point of no return: a barge-in can no longer cancel it.
+    EffectBegun {
+        /// Which.
+        call: CallKey,
+    },
+}
+
+/// What a local line is for; decides how it is spoken and where it stands in the playout queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// The sentence of the confirmation gate. Must be heard to its end to count.
+    ReadBack,
+    /// Something went wrong and the person should know why.
+    Apology,
+    /// The session ends and the model said nothing.
+    Goodbye,
+}
+
+/// Something that should be done.
+#[derive(Debug)]
+pub enum Output {
+    /// Open a transport to the provider, resuming by this handle if there is one.
+    Connect {
+        /// Handle of an earlier connection.
+        resume: Option<String>,
+    },
+    /// Close the transport.
+    Disconnect,
+    /// Ask this of the provider.
+    Send(Intent),
+    /// Let microphone audio out, this much audio from before first.
+    UplinkOpen {
+        /// Audio from before the opening.
+        preroll: Duration,
+    },
+    /// Let no microphone audio out.
+    UplinkClose,
+    /// Append this to the reply `utterance`.
+    Play {
+        /// Which reply.
+        utterance: UtteranceId,
+        /// The audio.
+        pcm: Pcm,
+    },
+    /// Nothing more will be appended to the reply `utterance`.
+    PlayEnd {
+        /// Which reply.
+        utterance: UtteranceId,
+    },
+    /// Speak this with the device's own voice.
+    Speak {
+        /// The id under which its playout is reported.
+        utterance: UtteranceId,
+        /// The words.
+        text: String,
+        /// What it is for.
+        kind: LineKind,
+    },
+    /// Queue this clip.
+    PlayClip {
+        /// The id under which its playout is reported.
+        utterance: UtteranceId,
+        /// Its name.
+        clip: String,
+    },
+    /// Lower playout while it is unclear whether this is a barge-in.
+    Duck,
+    /// Back to full level: it was noise, or what was lowered has been dropped.
+    Unduck,
+    /// Drop every queued and playing reply, line and clip, with a short fade.
+    Flush,
+    /// Run this call. The permit owns it.
+    Run(Permit),
+    /// Stop this dispatched call if it has not begun its effect.
+    Cancel {
+        /// Which.
+        call: CallKey,
+    },
+    /// Show this on the device's screen.
+    Event(ClientEvent),
+    /// Something happened that a person watching would want to see. Facts only; nothing acts on it.
+    Notice(Notice),
+    /// The session is over: the goodbye was heard, the link is closed.
+    Ended {
+        /// Who ended it: `agent` or `daemon`.
+        by: &'static str,
+    },
+}

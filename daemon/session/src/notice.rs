@@ -1,0 +1,242 @@
+//! Facts for whoever watches: the timeline, the log, the screen. Nothing acts on them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use units::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
+
+use crate::confirm::Reading;
+use crate::seam::FollowUp;
+use crate::snapshot::LinkState;
+
+/// Something that happened and that a person watching would want to see.
+///
+/// Summaries, arguments, bodies and transcripts are personal: never log them above debug level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The person has begun to speak.
+    TurnOpened {
+        /// The turn this opened.
+        turn: TurnId,
+    },
+    /// The person has stopped speaking.
+    TurnClosed {
+        /// Whose speech ended.
+        turn: TurnId,
+        /// How much of it was voiced.
+        voiced: Duration,
+    },
+    /// What the person said, as the provider heard it, when no more of it comes; and again in full if more does.
+    UserSaid {
+        /// The turn it is credited to; `None` if nobody was heard to speak, and then it counts for nothing.
+        turn: Option<TurnId>,
+        /// At most 4 KiB.
+        text: String,
+    },
+    /// What the model said, when its reply is generated or cut.
+    ModelSaid {
+        /// At most 4 KiB.
+        text: String,
+        /// The reply was cut: not all of this was heard.
+        cut: bool,
+    },
+    /// The person spoke over playout, and it was stopped.
+    BargeIn {
+        /// Their turn.
+        turn: TurnId,
+        /// What was playing.
+        utterance: UtteranceId,
+        /// How much of it had been heard.
+        heard: Duration,
+    },
+    /// Something sounded like speech over playout and was not; playout is back to full level.
+    NoiseIgnored {
+        /// The turn that came to nothing.
+        turn: TurnId,
+    },
+    /// An utterance is over.
+    Played {
+        /// Which.
+        utterance: UtteranceId,
+        /// What it was.
+        what: Spoken,
+        /// How much of it was heard.
+        heard: Duration,
+        /// Not all of it was.
+        cut: bool,
+    },
+    /// The model asked for a call.
+    CallArrived {
+        /// Its key in the ledger.
+        call: CallKey,
+        /// The tool's name, as the model wrote it.
+        name: String,
+        /// The arguments, as the model wrote them.
+        args: Value,
+    },
+    /// A call's id had been seen before. It is ignored: it has, or had, its one answer.
+    DuplicateCall {
+        /// The provider's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// A call was sent to its tool.
+    CallRun {
+        /// Which.
+        call: CallKey,
+        /// The tool's name.
+        name: String,
+        /// The approval it spent, if it needed one.
+        grant: Option<GrantId>,
+    },
+    /// A call was answered: its one answer is on the way to the provider.
+    CallAnswered {
+        /// Which.
+        call: CallKey,
+        /// The tool's name.
+        name: String,
+        /// `status` of the body.
+        status: String,
+        /// What the model reads.
+        body: Value,
+        /// Whether it should speak about it.
+        follow_up: FollowUp,
+    },
+    /// A call will never be answered.
+    CallClosed {
+        /// Which.
+        call: CallKey,
+        /// The tool's name.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// An outcome came for a call that had been answered or closed. It is dropped.
+    LateOutcome {
+        /// Which.
+        call: CallKey,
+    },
+    /// A guarded call needs a person's agreement.
+    GatePending {
+        /// The question.
+        pending: PendingId,
+        /// The tool's name.
+        tool: String,
+        /// What the person will be asked to agree to.
+        summary: String,
+        /// It takes the place of an earlier question about other arguments.
+        replaces: Option<PendingId>,
+    },
+    /// The question was heard to its end.
+    GatePresented {
+        /// The question.
+        pending: PendingId,
+    },
+    /// The question was cut before its end and will be asked again.
+    GateCut {
+        /// The question.
+        pending: PendingId,
+    },
+    /// What a person said after the question was read.
+    GateEvidence {
+        /// The question.
+        pending: PendingId,
+        /// The turn they said it in.
+        turn: TurnId,
+        /// How it was read.
+        reading: Reading,
+    },
+    /// A person agreed.
+    GateGranted {
+        /// The question.
+        pending: PendingId,
+        /// The approval.
+        grant: GrantId,
+    },
+    /// The approval was used up by a call.
+    GateSpent {
+        /// The approval.
+        grant: GrantId,
+        /// The call.
+        call: CallKey,
+    },
+    /// The question is over without an effect.
+    GateClosed {
+        /// The question.
+        pending: PendingId,
+        /// How it ended.
+        how: GateEnd,
+    },
+    /// A guarded call was refused without a question.
+    GateRefused {
+        /// Which.
+        call: CallKey,
+        /// Why.
+        why: &'static str,
+    },
+    /// The link changed.
+    Link {
+        /// What it is.
+        state: LinkState,
+        /// Which connection.
+        epoch: Epoch,
+        /// One line for a technician; empty when there is nothing to say.
+        text: String,
+    },
+    /// A clip waits for the speech it belongs after.
+    ClipQueued {
+        /// Its name.
+        clip: String,
+    },
+    /// Tokens used by the model's turn.
+    Usage {
+        /// Tokens read by the model.
+        input_tokens: u64,
+        /// Tokens produced by the model.
+        output_tokens: u64,
+    },
+    /// The agent is ending the session; what it says is played first.
+    Ending {
+        /// The call that asked for it.
+        call: CallKey,
+    },
+    /// The person kept talking, so the session goes on.
+    EndingCancelled,
+    /// Reports of playout stopped coming; what should have played is given up.
+    PlayoutLost {
+        /// How many utterances.
+        utterances: usize,
+    },
+    /// The session is over.
+    Ended {
+        /// Who ended it: `agent` or `daemon`.
+        by: &'static str,
+    },
+}
+
+/// What an utterance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    /// The model's speech.
+    Reply,
+    /// The device's own voice.
+    Line(crate::LineKind),
+    /// A queued clip.
+    Clip,
+}
+
+/// How a question ended without an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateEnd {
+    /// The person said no.
+    Declined,
+    /// The person wants something else.
+    Amended,
+    /// Nobody answered, or the approval was not used in time.
+    Expired,
+    /// The model asked for other arguments, so another question takes its place.
+    Superseded,
+    /// It could not be asked or was not clearly answered, or the session ended.
+    Dropped,
+}

@@ -1,0 +1,206 @@
+//! The near end: when the person spoke, and what of the provider's transcript is theirs.
+//!
+//! A turn is minted here, from the local VAD, and nowhere else. A transcript is credited to a stretch of speech that
+//! the local VAD heard, or to nobody.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use units::{Instant, TurnId};
+
+use crate::config::GateConfig;
+use crate::context::{Context, append_bounded};
+use crate::timers::Timer;
+
+/// Stretches of speech remembered: the one that goes on, and those whose transcript may still come.
+const SEGMENTS_MAX: usize = 4;
+
+/// What is known of the person's speech.
+pub(crate) struct Person {
+    turn: TurnId,
+    segments: VecDeque<Segment>,
+}
+
+/// One stretch of speech, with the words credited to it.
+struct Segment {
+    turn: TurnId,
+    onset: Instant,
+    ended: Option<Ended>,
+    text: String,
+    last_fragment: Instant,
+    /// Its words were taken as final. Each stretch is taken once.
+    taken: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Ended {
+    at: Instant,
+    voiced: Duration,
+}
+
+/// What a person said in one stretch of speech, when no more of it comes.
+pub(crate) struct Said {
+    pub(crate) turn: TurnId,
+    pub(crate) onset: Instant,
+    pub(crate) voiced: Duration,
+    pub(crate) text: String,
+}
+
+/// Whose words a fragment of transcript is.
+pub(crate) enum Credit {
+    /// A stretch of speech that is still being transcribed.
+    Turn,
+    /// A stretch whose words had been taken as final: all of them.
+    Late(Said),
+    /// Nobody was heard to speak. It counts for nothing.
+    Nobody,
+}
+
+impl Person {
+    pub(crate) fn new() -> Self {
+        Self {
+            turn: TurnId(0),
+            segments: VecDeque::new(),
+        }
+    }
+
+    /// The last turn; 0 before the first.
+    pub(crate) fn turn(&self) -> TurnId {
+        self.turn
+    }
+
+    pub(crate) fn is_speaking(&self) -> bool {
+        self.segments
+            .back()
+            .is_some_and(|segment| segment.ended.is_none())
+    }
+
+    /// Speech began `onset_ago`. `None` if it had begun already.
+    pub(crate) fn begin(&mut self, cx: &mut Context, onset_ago: Duration) -> Option<TurnId> {
+        if self.is_speaking() {
+            return None;
+        }
+        self.turn = self.turn.next();
+        self.segments.push_back(Segment {
+            turn: self.turn,
+            onset: cx.now.saturating_sub(onset_ago),
+            ended: None,
+            text: String::new(),
+            last_fragment: Instant::ZERO,
+            taken: false,
+        });
+        if self.segments.len() > SEGMENTS_MAX {
+            self.segments.pop_front();
+        }
+        Some(self.turn)
+    }
+
+    /// The speech ended. `None` if there was none.
+    pub(crate) fn end(&mut self, cx: &mut Context, voiced: Duration) -> Option<TurnId> {
+        let segment = self
+            .segments
+            .back_mut()
+            .filter(|segment| segment.ended.is_none())?;
+        segment.ended = Some(Ended { at: cx.now, voiced });
+        let turn = segment.turn;
+        self.watch(cx);
+        Some(turn)
+    }
+
+    /// A fragment of transcript has come: the provider does not say of what, so it goes by time.
+    ///
+    /// It belongs to the oldest stretch of speech that still waits for words or is getting them, else to the latest;
+    /// and to nobody once every stretch is too long ago.
+    pub(crate) fn credit(&mut self, cx: &mut Context, fragment: &str) -> Credit {
+        let now = cx.now;
+        let gate = &cx.config.gate;
+        let recent = |segment: &Segment| segment.in_time(now, gate.evidence_grace);
+        let waits = |segment: &Segment| {
+            recent(segment) && (segment.text.is_empty() || now - segment.last_fragment < gate.finality)
+        };
+        let Some(place) = self
+            .segments
+            .iter()
+            .position(waits)
+            .or_else(|| self.segments.iter().rposition(recent))
+        else {
+            return Credit::Nobody;
+        };
+        let segment = &mut self.segments[place];
+        append_bounded(&mut segment.text, fragment);
+        segment.last_fragment = now;
+        if segment.taken {
+            return Credit::Late(segment.said());
+        }
+        self.watch(cx);
+        Credit::Turn
+    }
+
+    /// The next stretch of speech whose words are final.
+    pub(crate) fn take_final(&mut self, cx: &mut Context) -> Option<Said> {
+        let finality = cx.config.gate.finality;
+        let segment = self.segments.iter_mut().find(|segment| {
+            segment
+                .final_at(finality)
+                .is_some_and(|final_at| final_at <= cx.now)
+        })?;
+        segment.taken = true;
+        let said = segment.said();
+        self.watch(cx);
+        Some(said)
+    }
+
+    /// Speech that began after `heard_at` and after the turn `asked_in` may still turn out to be an answer.
+    pub(crate) fn may_be_answering(
+        &self,
+        now: Instant,
+        gate: &GateConfig,
+        heard_at: Instant,
+        asked_in: TurnId,
+    ) -> bool {
+        self.segments.iter().any(|segment| {
+            segment.onset > heard_at
+                && segment.turn > asked_in
+                && !segment.taken
+                && segment.in_time(now, gate.evidence_grace)
+        })
+    }
+
+    fn watch(&self, cx: &mut Context) {
+        let finality = cx.config.gate.finality;
+        match self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.final_at(finality))
+            .min()
+        {
+            Some(at) => cx.timers.set(Timer::Transcript, at),
+            None => cx.timers.clear(Timer::Transcript),
+        }
+    }
+}
+
+impl Segment {
+    fn said(&self) -> Said {
+        let voiced = self.ended.map_or(Duration::ZERO, |ended| ended.voiced);
+        Said {
+            turn: self.turn,
+            onset: self.onset,
+            voiced,
+            text: self.text.trim().to_owned(),
+        }
+    }
+
+    /// Words that come at `now` may be its words.
+    fn in_time(&self, now: Instant, grace: Duration) -> bool {
+        self.ended.is_none_or(|ended| now <= ended.at + grace)
+    }
+
+    /// When its words, if it has any and they are not taken, will count as final.
+    fn final_at(&self, finality: Duration) -> Option<Instant> {
+        let ended = self
+            .ended
+            .filter(|_| !self.taken && !self.text.trim().is_empty())?;
+        Some(ended.at.max(self.last_fragment + finality))
+    }
+}

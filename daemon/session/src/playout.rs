@@ -1,0 +1,199 @@
+//! What the loudspeaker was given and what of it was heard. "Speaking" is derived from here alone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use units::{Frames, Hz, Instant, Pcm, TurnId, UtteranceId};
+
+use crate::context::Context;
+use crate::notice::{Notice, Spoken};
+use crate::timers::Timer;
+use crate::{LineKind, Output};
+
+/// How long a local line may last, for knowing when a report of it is overdue.
+const LINE_MAX: Duration = Duration::from_secs(15);
+/// How long a clip may last, for the same.
+const CLIP_MAX: Duration = Duration::from_secs(60);
+
+/// Utterances remembered at once. A provider that breaks its speech into more is no longer tracked one by one.
+const LIVE_MAX: usize = 256;
+
+/// Every utterance that was handed out and is not over.
+pub(crate) struct Playout {
+    last: UtteranceId,
+    live: BTreeMap<UtteranceId, Live>,
+    /// When everything handed out should have been heard.
+    heard_by: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Live {
+    what: Spoken,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Queued,
+    Audible,
+    /// Dropped; the report of how much was heard is still to come.
+    Flushed {
+        /// The turn that spoke over it, if it was audible then.
+        by: Option<TurnId>,
+    },
+}
+
+impl Playout {
+    pub(crate) fn new() -> Self {
+        Self {
+            last: UtteranceId(0),
+            live: BTreeMap::new(),
+            heard_by: Instant::ZERO,
+        }
+    }
+
+    /// Something is heard at this moment.
+    pub(crate) fn is_audible(&self) -> bool {
+        self.live.values().any(|live| live.stage == Stage::Audible)
+    }
+
+    /// Something is heard or waits to be.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.live.values().any(Live::is_pending)
+    }
+
+    /// Speech of the model, or a clip that belongs to it, is heard or waits to be.
+    pub(crate) fn is_reply_pending(&self) -> bool {
+        self.live
+            .values()
+            .any(|live| live.is_pending() && !matches!(live.what, Spoken::Line(_)))
+    }
+
+    /// A fresh reply.
+    pub(crate) fn begin_reply(&mut self, cx: &mut Context) -> UtteranceId {
+        self.admit(cx, Spoken::Reply, Duration::ZERO)
+    }
+
+    pub(crate) fn append(&mut self, cx: &mut Context, utterance: UtteranceId, pcm: Pcm) {
+        self.expect(cx, pcm.span());
+        cx.emit(Output::Play { utterance, pcm });
+    }
+
+    pub(crate) fn speak(&mut self, cx: &mut Context, text: String, kind: LineKind) -> UtteranceId {
+        let utterance = self.admit(cx, Spoken::Line(kind), LINE_MAX);
+        cx.emit(Output::Speak {
+            utterance,
+            text,
+            kind,
+        });
+        utterance
+    }
+
+    pub(crate) fn clip(&mut self, cx: &mut Context, clip: String) {
+        let utterance = self.admit(cx, Spoken::Clip, CLIP_MAX);
+        cx.emit(Output::PlayClip { utterance, clip });
+    }
+
+    /// Drops everything. `by` is the turn that spoke over it, if one did. True if there was anything to drop.
+    pub(crate) fn flush(&mut self, cx: &mut Context, by: Option<TurnId>) -> bool {
+        if !self.is_pending() {
+            return false;
+        }
+        for live in self.live.values_mut().filter(|live| live.is_pending()) {
+            let by = if live.stage == Stage::Audible { by } else { None };
+            live.stage = Stage::Flushed { by };
+        }
+        self.heard_by = cx.now;
+        self.watch(cx);
+        cx.emit(Output::Flush);
+        true
+    }
+
+    /// False for an utterance that is not live, or was dropped meanwhile.
+    pub(crate) fn started(&mut self, cx: &mut Context, utterance: UtteranceId) -> bool {
+        let Some(live) = self.live.get_mut(&utterance) else {
+            return false;
+        };
+        if live.stage != Stage::Queued {
+            return false;
+        }
+        live.stage = Stage::Audible;
+        self.watch(cx);
+        true
+    }
+
+    /// False for an utterance that is not live: a report that came twice or too late.
+    pub(crate) fn finished(
+        &mut self,
+        cx: &mut Context,
+        utterance: UtteranceId,
+        heard: Frames,
+        cut: bool,
+    ) -> bool {
+        let Some(live) = self.live.remove(&utterance) else {
+            return false;
+        };
+        let heard = heard.span(Hz::K24);
+        if let Stage::Flushed { by: Some(turn) } = live.stage {
+            cx.notice(Notice::BargeIn {
+                turn,
+                utterance,
+                heard,
+            });
+        }
+        cx.notice(Notice::Played {
+            utterance,
+            what: live.what,
+            heard,
+            cut,
+        });
+        self.watch(cx);
+        true
+    }
+
+    /// Gives up for everything that is live; their ids.
+    pub(crate) fn lose(&mut self, cx: &mut Context) -> Vec<UtteranceId> {
+        let lost: Vec<_> = std::mem::take(&mut self.live).into_keys().collect();
+        self.watch(cx);
+        lost
+    }
+
+    fn admit(&mut self, cx: &mut Context, what: Spoken, span: Duration) -> UtteranceId {
+        self.last = self.last.next();
+        if self.live.len() >= LIVE_MAX {
+            self.live.pop_first();
+        }
+        self.live.insert(
+            self.last,
+            Live {
+                what,
+                stage: Stage::Queued,
+            },
+        );
+        self.expect(cx, span);
+        self.last
+    }
+
+    fn expect(&mut self, cx: &mut Context, span: Duration) {
+        self.heard_by = self.heard_by.max(cx.now) + span;
+        self.watch(cx);
+    }
+
+    fn watch(&self, cx: &mut Context) {
+        if self.live.is_empty() {
+            cx.timers.clear(Timer::Playout);
+        } else {
+            let from = self.heard_by.max(cx.now);
+            cx.timers.set(Timer::Playout, from + cx.config.patience.playout);
+        }
+    }
+}
+
+impl Live {
+    fn is_pending(&self) -> bool {
+        match self.stage {
+            Stage::Queued | Stage::Audible => true,
+            Stage::Flushed { .. } => false,
+        }
+    }
+}

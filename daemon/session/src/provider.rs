@@ -1,0 +1,123 @@
+//! What the provider says.
+
+use crate::Output;
+use crate::engage::Run;
+use crate::notice::Notice;
+use crate::person::Credit;
+use crate::seam::{Capabilities, Intent, ProviderEvent};
+use crate::session::Session;
+use crate::snapshot::GateState;
+
+impl Session {
+    pub(crate) fn on_provider(&mut self, event: ProviderEvent) {
+        if let ProviderEvent::Ready {
+            resumed,
+            capabilities,
+        } = event
+        {
+            self.on_ready(resumed, capabilities);
+            return;
+        }
+        if self.link.up().is_none() || !matches!(self.run, Run::On | Run::Ending(_)) {
+            return;
+        }
+        match event {
+            ProviderEvent::Ready { .. } => {}
+            ProviderEvent::ReplyAudio(pcm) if pcm.is_empty() => {}
+            ProviderEvent::ReplyAudio(pcm) => {
+                self.link.on_content();
+                if self.reply.audio(&mut self.cx, &mut self.playout, pcm).is_some() {
+                    self.ledger.on_speech();
+                    self.on_goodbye_audio();
+                }
+            }
+            ProviderEvent::ReplyText(text) => self.reply.text(&text),
+            ProviderEvent::UserText(text) => self.on_user_text(text),
+            ProviderEvent::Calls(calls) => {
+                self.link.on_content();
+                self.on_calls(calls);
+            }
+            ProviderEvent::CallsCancelled(ids) => self.on_calls_cancelled(&ids),
+            ProviderEvent::GenerationComplete => {
+                let ended = self.reply.generated(&mut self.cx);
+                self.on_reply_ended(ended);
+                self.on_goodbye_due();
+            }
+            ProviderEvent::TurnComplete { more } => {
+                let ended = self.reply.turn_complete(&mut self.cx, more);
+                self.on_reply_ended(ended);
+                if !more {
+                    self.on_goodbye_due();
+                }
+            }
+            ProviderEvent::Interrupted => self.on_interrupted(),
+            ProviderEvent::ResumeHandle(handle) => self.link.on_handle(handle),
+            ProviderEvent::GoAway { left } => self.link.on_go_away(&mut self.cx, left),
+            ProviderEvent::Usage {
+                input_tokens,
+                output_tokens,
+            } => {
+                self.cx.notice(Notice::Usage {
+                    input_tokens,
+                    output_tokens,
+                });
+            }
+        }
+    }
+
+    fn on_ready(&mut self, resumed: bool, capabilities: Capabilities) {
+        let Some(resumed) = self.link.on_ready(&mut self.cx, resumed, capabilities) else {
+            return;
+        };
+        if !resumed {
+            self.ledger.forget_ids();
+        }
+        match self.gate.snapshot() {
+            GateState::Asking { summary } | GateState::Waiting { summary } => {
+                self.note(format!("Waiting for the person to confirm: {summary}"));
+            }
+            GateState::Clear | GateState::Granted { .. } => {}
+        }
+    }
+
+    fn on_user_text(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.link.on_content();
+        match self.person.credit(&mut self.cx, &text) {
+            Credit::Turn => {}
+            Credit::Late(said) => {
+                self.cx.notice(Notice::UserSaid {
+                    turn: Some(said.turn),
+                    text: said.text.clone(),
+                });
+                self.gate.on_said_more(&mut self.cx, self.person.turn(), &said);
+            }
+            Credit::Nobody => self.cx.notice(Notice::UserSaid { turn: None, text }),
+        }
+    }
+
+    /// The provider cut its reply because it heard the person. A line of our own is not its to cut.
+    fn on_interrupted(&mut self) {
+        self.on_barge_in();
+        if self.playout.is_reply_pending() {
+            self.playout.flush(&mut self.cx, None);
+            self.clips.clear();
+        }
+        self.reply.interrupted(&mut self.cx);
+    }
+
+    pub(crate) fn send_notes(&mut self) {
+        let Some((conversation, capabilities)) = self.link.up() else {
+            return;
+        };
+        if !capabilities.takes_notes {
+            self.notes.clear();
+        } else if !(capabilities.hold_uplink_during_calls && self.ledger.owes(conversation)) {
+            for note in std::mem::take(&mut self.notes) {
+                self.cx.emit(Output::Send(Intent::Note(note)));
+            }
+        }
+    }
+}

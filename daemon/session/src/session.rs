@@ -1,0 +1,192 @@
+//! The session: its parts, the order in which they act, and the contract with the driver.
+
+use std::collections::VecDeque;
+
+use units::{Instant, TurnId};
+
+use crate::clips::Clips;
+use crate::config::Config;
+use crate::confirm::Gate;
+use crate::context::Context;
+use crate::engage::Run;
+use crate::ledger::Ledger;
+use crate::link::Link;
+use crate::person::Person;
+use crate::playout::Playout;
+use crate::reply::Reply;
+use crate::snapshot::{Phase, Snapshot};
+use crate::timers::Timer;
+use crate::tool::Catalog;
+use crate::turn::Overlap;
+use crate::uplink::Uplink;
+use crate::{Input, Output};
+
+/// Timers handled for one input. One that is set to the present again and again (a figure of zero) cannot hold the
+/// session; it asks for its next [`Input::Timeout`] at once.
+const TIMERS_PER_INPUT: usize = 64;
+
+/// One conversation after another with one person at a time, decided here and carried out by the driver.
+pub struct Session {
+    pub(crate) cx: Context,
+    pub(crate) catalog: Box<dyn Catalog>,
+    pub(crate) run: Run,
+    pub(crate) link: Link,
+    pub(crate) uplink: Uplink,
+    pub(crate) person: Person,
+    /// Near-end speech over playout that may be a barge-in.
+    pub(crate) overlap: Overlap,
+    /// The turn for which the person has heard nothing yet.
+    pub(crate) waiting: Option<TurnId>,
+    pub(crate) reply: Reply,
+    pub(crate) playout: Playout,
+    pub(crate) ledger: Ledger,
+    pub(crate) gate: Gate,
+    pub(crate) clips: Clips,
+    /// What the model should know, until it can be sent.
+    pub(crate) notes: VecDeque<String>,
+    /// Answers of this turn that asked the model to speak again.
+    pub(crate) follow_ups: (TurnId, u32),
+    pub(crate) answered: u64,
+}
+
+impl Session {
+    /// A session that has not been started. `seed` decides the spread of its retries, nothing else.
+    #[must_use]
+    pub fn new(config: Config, catalog: Box<dyn Catalog>, seed: u64) -> Self {
+        Self {
+            cx: Context::new(config),
+            catalog,
+            run: Run::Off,
+            link: Link::new(seed),
+            uplink: Uplink::new(),
+            person: Person::new(),
+            overlap: Overlap::None,
+            waiting: None,
+            reply: Reply::new(),
+            playout: Playout::new(),
+            ledger: Ledger::default(),
+            gate: Gate::new(),
+            clips: Clips::default(),
+            notes: VecDeque::new(),
+            follow_ups: (TurnId(0), 0),
+            answered: 0,
+        }
+    }
+
+    /// Takes one input at `now`, which never goes back. The caller drains [`Session::poll`] until `None` before giving
+    /// the next. What has become due by `now` is decided before the input is.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        self.cx.now = self.cx.now.max(now);
+        for _ in 0..TIMERS_PER_INPUT {
+            let Some(timer) = self.cx.timers.take_due(self.cx.now) else {
+                break;
+            };
+            self.on_timer(timer);
+            self.settle();
+        }
+        self.on_input(input);
+        self.settle();
+    }
+
+    /// The next thing that should be done.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.cx.out.pop_front()
+    }
+
+    /// When the session next wants [`Input::Timeout`], if ever.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.cx.timers.earliest()
+    }
+
+    /// What the session is about.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            phase: self.phase(),
+            link: self.link.state(),
+            epoch: self.link.epoch(),
+            turn: self.person.turn(),
+            uplink_open: self.uplink.is_open(),
+            calls: self.ledger.open_calls(),
+            gate: self.gate.snapshot(),
+            answered: self.answered,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.run {
+            Run::Off | Run::Closing { .. } => Phase::Off,
+            Run::Ending(_) => Phase::Ending,
+            Run::On if self.person.is_speaking() => Phase::Listening,
+            Run::On if self.playout.is_audible() => Phase::Speaking,
+            Run::On if self.waiting.is_some() => Phase::Waiting,
+            Run::On => Phase::Idle,
+        }
+    }
+
+    fn on_input(&mut self, input: Input) {
+        match input {
+            Input::Start => self.on_start(),
+            Input::Stop => self.on_stop(),
+            Input::Timeout => {}
+            Input::SpeechStarted { onset_ago } => self.on_speech_started(onset_ago),
+            Input::SpeechEnded { voiced } => self.on_speech_ended(voiced),
+            Input::PlayoutStarted { utterance } => self.on_playout_started(utterance),
+            Input::PlayoutFinished {
+                utterance,
+                heard,
+                cut,
+            } => {
+                self.on_playout_finished(utterance, heard, cut);
+            }
+            Input::LinkOpened => self.link.on_opened(&mut self.cx),
+            Input::LinkClosed(failure) => self.on_link_closed(&failure),
+            Input::Provider(event) => self.on_provider(event),
+            Input::Outcome { call, outcome } => self.on_outcome(call, outcome),
+            Input::EffectBegun { call } => self.on_effect_begun(call),
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::GateDeadline | Timer::GrantLapses => {
+                self.gate.on_lapsed(&mut self.cx, self.person.turn());
+            }
+            Timer::Transcript => self.on_transcript_final(),
+            Timer::HeldCall => self.judge_held_calls(false),
+            Timer::BargeIn => self.on_barge_in(),
+            Timer::CutReply => {
+                self.reply.give_up(&mut self.cx);
+            }
+            Timer::Reply => self.on_reply_overdue(),
+            Timer::CallDeadline => self.on_call_deadline(),
+            Timer::UplinkHold => self.uplink.on_hold_over(),
+            Timer::Clip => self.on_clip_due(),
+            Timer::Playout => self.on_playout_lost(),
+            Timer::Goodbye => self.on_goodbye_due(),
+            Timer::Drain => self.finish("agent"),
+            Timer::Close => self.on_close_overdue(),
+            Timer::Setup => self.link.on_setup_overdue(&mut self.cx),
+            Timer::Retry => self.link.on_retry(&mut self.cx),
+            Timer::GoAway => self.link.rotate(&mut self.cx),
+            Timer::Stable => self.link.on_stable(),
+            Timer::Idle => self.on_idle(),
+        }
+    }
+
+    /// Does what has become possible. Answers go out before the microphone is let in again, and the question is asked
+    /// when nobody speaks.
+    fn settle(&mut self) {
+        self.run_calls();
+        self.send_answers();
+        self.send_notes();
+        if !self.person.is_speaking() {
+            self.gate.present(&mut self.cx, &mut self.playout);
+        }
+        self.end_when_drained();
+        self.rotate_when_quiet();
+        self.watch_idle();
+        self.set_uplink();
+    }
+}

@@ -1,0 +1,99 @@
+//! What the session must know of a tool to decide about it, without being able to run it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use units::CallKey;
+
+/// What a tool does to the world. The strictest class is the default everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// It only looks.
+    Read,
+    /// It changes this device only, and can be changed back.
+    Local,
+    /// It acts on the world outside. Runs only with a person's consent.
+    Outbound,
+}
+
+/// The facts of one tool that decide how its calls are handled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// Its effect class.
+    pub effect: Effect,
+    /// Outbound, but its integrator wrote down why it needs no consent.
+    pub ungated: bool,
+    /// The model needs the result before it can go on speaking.
+    pub needs_result_now: bool,
+    /// From dispatch to answer.
+    pub timeout: Duration,
+    /// It ends the session: the answer is silent and the goodbye is drained before the link closes.
+    pub ends_session: bool,
+}
+
+/// Arguments that passed every check, with what the gate needs of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prepared {
+    /// Canonical arguments: exactly what will run.
+    pub args: Value,
+    /// Binds an approval to boot, session, tool, schema and arguments. SHA-256.
+    pub digest: [u8; 32],
+    /// The sentence that a person is asked to agree to, rendered by the device from `args`. Gated tools only.
+    pub summary: Option<String>,
+    /// Pieces of `summary` that must be heard exactly: digits, amounts, names.
+    pub slots: Vec<String>,
+}
+
+/// Pure knowledge of the tools: no I/O, no clock, same answer for the same question.
+pub trait Catalog: Send {
+    /// The facts of the tool called `name`, if the model may see it.
+    fn spec(&self, name: &str) -> Option<ToolSpec>;
+
+    /// Names of the tools the model may see, sorted.
+    fn names(&self) -> Vec<String>;
+
+    /// Checks `args` against the tool's schema and renders what the gate needs.
+    ///
+    /// # Errors
+    /// One text for the model that names every fault by JSON pointer.
+    fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String>;
+}
+
+/// How a tool's run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeStatus {
+    /// It did what it says.
+    Success,
+    /// It failed before or without an effect, or says so itself.
+    Error,
+    /// It began its effect and did not come back: nobody knows.
+    Unknown,
+    /// It was stopped before it did anything.
+    Cancelled,
+}
+
+/// What a finished run brings back. Already shaped for the model by trusted code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: OutcomeStatus,
+    /// What the model reads: a JSON object, bounded in size.
+    pub body: Value,
+    /// Events for the screen, in order.
+    pub events: Vec<ClientEvent>,
+    /// A clip to play after the speech that this result provokes, by name.
+    pub clip_after: Option<String>,
+}
+
+/// An event pushed to the device's screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientEvent {
+    /// The call it came from.
+    pub call: CallKey,
+    /// Its name.
+    pub name: String,
+    /// Its payload.
+    pub payload: Value,
+}

@@ -1,0 +1,166 @@
+//! Transcripts: what the session does, input by input, kept as text that a person can read and judge.
+//!
+//! A line `t=MS in ...` is an input at that time, `t=MS late ...` one that comes before the timers that are due, as after a
+//! suspend; `t=MS end` lets time pass. Everything else but comments is written
+//! by the session: `wake` is a timer that came, indented lines are outputs, and those with a dash are notices.
+//! `UPDATE_GOLDEN=1` rewrites the files from their inputs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use session::{Config, Engage, Input, Session};
+use units::Instant;
+
+use crate::{render, script, shop::Shop};
+
+fn check(name: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+    let expected = std::fs::read_to_string(&path).unwrap();
+    let actual = replay(&expected);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    } else if actual != expected {
+        let line = actual.lines().zip(expected.lines()).position(|(a, e)| a != e);
+        let line = line.unwrap_or_else(|| actual.lines().count().min(expected.lines().count()));
+        panic!(
+            "{} differs at line {}:\n  expected: {}\n  actual:   {}\nUPDATE_GOLDEN=1 rewrites it",
+            path.display(),
+            line + 1,
+            expected.lines().nth(line).unwrap_or("(end)"),
+            actual.lines().nth(line).unwrap_or("(end)"),
+        );
+    }
+}
+
+/// Runs the inputs of a transcript; the transcript as it should be.
+fn replay(transcript: &str) -> String {
+    let mut text = String::new();
+    let mut session = None;
+    // A comment stays with the input it stands before, whatever wakes come between.
+    let mut comments = String::new();
+    for line in transcript.lines() {
+        if line.is_empty() || line.starts_with('#') || line.starts_with("config ") {
+            writeln!(comments, "{line}").unwrap();
+            if let Some(settings) = line.strip_prefix("config ") {
+                session = Some(Session::new(config(settings), Box::new(Shop), 1));
+            }
+            continue;
+        }
+        let Some((at, what)) = line.strip_prefix("t=").and_then(|line| line.split_once(' ')) else {
+            continue;
+        };
+        let what = what.trim_start();
+        if what == "wake" {
+            continue;
+        }
+        let session = session.get_or_insert_with(|| Session::new(config("always"), Box::new(Shop), 1));
+        let at = Duration::from_millis(at.parse().unwrap());
+        let late = what.strip_prefix("late ");
+        if late.is_none() {
+            pass_time(session, at, &mut text);
+        }
+        writeln!(text, "{}{line}", std::mem::take(&mut comments)).unwrap();
+        if let Some(input) = late.or_else(|| what.strip_prefix("in ")) {
+            session.handle(Instant::from_boot(at), script::input(input));
+            drain(session, &mut text);
+        } else {
+            assert_eq!(
+                what, "end",
+                "a line is an input, `end`, or written by the session"
+            );
+        }
+    }
+    text
+}
+
+/// Gives the session its timeouts up to, and not at, `until`: what comes at the same instant as an input is part of it.
+fn pass_time(session: &mut Session, until: Duration, text: &mut String) {
+    while let Some(at) = session.deadline().filter(|at| at.since_boot() < until) {
+        writeln!(text, "t={:<6} wake", at.since_boot().as_millis()).unwrap();
+        session.handle(at, Input::Timeout);
+        drain(session, text);
+    }
+}
+
+fn drain(session: &mut Session, text: &mut String) {
+    while let Some(output) = session.poll() {
+        writeln!(text, "           {}", render::output(&output)).unwrap();
+    }
+}
+
+/// Shipped figures, except that retries are not spread.
+fn config(settings: &str) -> Config {
+    let mut config = Config::default();
+    config.retry.jitter_percent = 0;
+    for setting in settings.split_whitespace() {
+        config.engage = match setting {
+            "always" => Engage::Always,
+            "voice" => Engage::default(),
+            other => panic!("no setting is called `{other}`"),
+        };
+    }
+    config
+}
+
+macro_rules! transcripts {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            check(stringify!($name));
+        }
+    )*
+
+        #[test]
+        fn every_transcript_is_checked() {
+            let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+            let mut files: Vec<_> = std::fs::read_dir(dir)
+                .unwrap()
+                .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+                .collect();
+            files.sort();
+            let mut checked = vec![$(stringify!($name)),*];
+            checked.sort_unstable();
+            assert_eq!(files, checked);
+        }
+    };
+}
+
+transcripts! {
+    bad_calls
+    barge_in
+    barge_in_noise
+    barge_in_on_calls
+    barge_in_provider
+    call_deadline
+    calls_taken_back
+    clip_cases
+    end_session
+    end_session_barge_in
+    end_session_speechless
+    end_session_stuck
+    follow_up_cap
+    fresh_after_loss
+    gate_arguments
+    gate_cut
+    gate_first_approval_then_call
+    gate_no_evidence
+    gate_open_turn
+    gate_outlives_link
+    gate_readings
+    gate_same_turn
+    gate_taken_back_yes
+    gate_time
+    gate_yes
+    go_away_resume
+    link_permanent
+    link_retry
+    plain_turn
+    repeated_calls
+    setup_overdue
+    slow_reply
+    stop
+    tool_with_instruction_and_clip
+    uplink_hold
+    voice_outage
+}

@@ -1,0 +1,11 @@
+//! Tests of the session from outside: golden transcripts and properties.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod golden;
+mod properties;
+mod render;
+mod script;
+mod shop;

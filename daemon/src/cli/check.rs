@@ -1,0 +1,52 @@
+//! `voiced check`: everything that could go wrong at the start, found without starting.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::{EXIT_CONFIG, fail, note, print};
+use crate::assembly::{self, Bus, Extend};
+use crate::config::{Config, ProcessEnv, Sources};
+
+/// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
+pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
+    let mut faults = Vec::new();
+    let mut cautions = Vec::new();
+    let mut verdict = String::new();
+    match Config::load(sources) {
+        Err(found) => faults.extend(found.to_string().lines().map(str::to_owned)),
+        Ok(loaded) => {
+            let config = &loaded.config;
+            match assembly::tool_set(config, extend, Bus::Inline) {
+                Ok(tools) => verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len()),
+                Err(fault) => faults.extend(fault.to_string().lines().map(str::to_owned)),
+            }
+            if let Err(fault) = assembly::clips(config) {
+                faults.extend(fault.to_string().lines().map(str::to_owned));
+            }
+            if let Err(fault) = assembly::speech(config).find() {
+                cautions.push(fault.to_string());
+            }
+            // A key may be installed later; the daemon waits for it.
+            if let Err(fault) = config.api_key(&ProcessEnv) {
+                cautions.push(fault.to_string());
+            }
+            cautions.extend(crate::provider::model_caution(&config.provider.model));
+        }
+    }
+    if as_json {
+        let verdict = json!({"ok": faults.is_empty(), "faults": faults, "cautions": cautions});
+        print(&verdict.to_string());
+        return if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) };
+    }
+    for caution in &cautions {
+        note(format_args!("caution: {caution}"));
+    }
+    if faults.is_empty() {
+        return print(&format!("configuration is good: {verdict}"));
+    }
+    for fault in &faults {
+        note(fault);
+    }
+    fail(EXIT_CONFIG, format_args!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" }))
+}

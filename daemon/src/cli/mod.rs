@@ -1,0 +1,145 @@
+//! The command line: every subcommand, its help and its exit code.
+
+mod audio_list;
+mod check;
+mod run;
+mod tool_commands;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::assembly::Extend;
+use crate::config::{Config, Faults, Loaded, Sources};
+use crate::demo;
+
+/// The configuration is wrong. `EX_CONFIG` of sysexits.h; the unit does not restart on it.
+pub(crate) const EXIT_CONFIG: u8 = 78;
+
+/// Something inside failed that no configuration cures. `EX_SOFTWARE` of sysexits.h.
+pub(crate) const EXIT_INTERNAL: u8 = 70;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "voiced",
+    version,
+    about = "Voice daemon: a microphone, a live speech model, and tools that ask before they act",
+    after_help = "Start with `voiced demo`: the whole product without an account, a network or a sound card.\n\
+                  Exit codes: 0 ended as asked, 2 wrong arguments, 70 internal error, 78 wrong configuration."
+)]
+struct Cli {
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Where the configuration comes from; the same for every subcommand.
+#[derive(Debug, Args)]
+struct SourceArgs {
+    /// Configuration file; its drop-ins are the `voiced.d/*.toml` beside it
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Set one key over file and environment, e.g. `--set vad.hangover_ms=300`
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl SourceArgs {
+    fn sources(self) -> Sources {
+        Sources::from_process(self.config, self.set)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the daemon in the foreground; logs go to standard error
+    Run {
+        /// Stay up when the configuration is wrong, and read it again on SIGHUP: for services
+        #[arg(long)]
+        keep_going: bool,
+    },
+    /// Rehearse a whole conversation: scripted model, recorded person, real everything else
+    Demo(demo::Options),
+    /// Check configuration, tools, clips and speech engine; print every fault
+    Check {
+        /// One JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at the sound devices
+    #[command(subcommand)]
+    Audio(AudioCommand),
+    /// Look at the tools and try them
+    #[command(subcommand)]
+    Tools(tool_commands::ToolsCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Every effective value and where it comes from; secrets are masked
+    Show,
+}
+
+#[derive(Debug, Subcommand)]
+enum AudioCommand {
+    /// Every device with its id, direction, rates and channels, or why it cannot be opened
+    List {
+        /// One JSON array instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Parses the arguments of this process and does what they say.
+pub(crate) fn main(extend: Extend) -> ExitCode {
+    let Cli { sources, command } = Cli::parse();
+    match command {
+        Command::Run { keep_going } => run::run(&sources.sources(), &extend, keep_going),
+        Command::Demo(options) => demo::main(options, &extend),
+        Command::Check { json } => check::check(&sources.sources(), &extend, json),
+        Command::Config(ConfigCommand::Show) => match load(&sources.sources()) {
+            Ok(loaded) => print(&loaded.show()),
+            Err(code) => code,
+        },
+        Command::Audio(AudioCommand::List { json }) => audio_list::list(json),
+        Command::Tools(command) => match load(&sources.sources()) {
+            Ok(loaded) => tool_commands::run(command, &loaded.config, &extend),
+            Err(code) => code,
+        },
+    }
+}
+
+/// Loads the configuration or prints its faults.
+fn load(sources: &Sources) -> Result<Loaded, ExitCode> {
+    Config::load(sources).map_err(|faults| complain(&faults))
+}
+
+fn complain(faults: &Faults) -> ExitCode {
+    note(faults);
+    ExitCode::from(EXIT_CONFIG)
+}
+
+/// Prints one thing to standard error, as it is.
+#[expect(clippy::print_stderr, reason = "standard output is for what the command was asked for")]
+fn note(text: impl std::fmt::Display) {
+    eprintln!("{text}");
+}
+
+/// Prints to standard output. A reader that went away (`| head`) is no error.
+fn print(text: &str) -> ExitCode {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", text.trim_end());
+    ExitCode::SUCCESS
+}
+
+/// Prints to standard error what went wrong and gives the exit code for it.
+fn fail(code: u8, text: impl std::fmt::Display) -> ExitCode {
+    note(format_args!("voiced: {text}"));
+    ExitCode::from(code)
+}

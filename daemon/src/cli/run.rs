@@ -1,0 +1,97 @@
+//! `voiced run`.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{error, info};
+use tracing_subscriber::EnvFilter;
+
+use super::{EXIT_CONFIG, EXIT_INTERNAL, complain, fail};
+use crate::assembly::{Assembly, Extend};
+use crate::config::{Config, Level, Sources};
+use crate::supervise;
+
+/// Runs the daemon until it is asked to stop.
+pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(cause) => return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}")),
+    };
+    let code = runtime.block_on(async {
+        let loaded = match Config::load(sources) {
+            Ok(loaded) => loaded,
+            Err(faults) if !keep_going => return complain(&faults),
+            Err(faults) => {
+                start_log(Level::Info);
+                error!("{faults}");
+                match wait_for_config(sources).await {
+                    Some(loaded) => loaded,
+                    None => return ExitCode::SUCCESS,
+                }
+            }
+        };
+        start_log(loaded.config.log.level);
+        serve(loaded.config, extend).await
+    });
+    // A blocking thread that hangs (a resolver, a speech engine) must not hold up the end of the process.
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve(config: Config, extend: &Extend) -> ExitCode {
+    let driver = match Assembly::new(config, extend).driver() {
+        Ok(driver) => driver,
+        Err(fault) => return fail(EXIT_CONFIG, fault),
+    };
+    info!(version = env!("CARGO_PKG_VERSION"), "voiced is up");
+    let stop = async {
+        match supervise::stop_requested().await {
+            Ok(name) => info!("{name}: stopping"),
+            Err(cause) => error!(%cause, "signals cannot be handled"),
+        }
+    };
+    match driver.run(stop).await {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(fault) => fail(EXIT_INTERNAL, fault),
+    }
+}
+
+/// Waits, with the configuration broken, for SIGHUP and a good one; `None` when asked to stop.
+async fn wait_for_config(sources: &Sources) -> Option<crate::config::Loaded> {
+    let mut reload = signal(SignalKind::hangup()).ok()?;
+    supervise::ready("failed: config_invalid; every fault is in the log");
+    info!("waiting for a configuration without faults: mend it and send SIGHUP");
+    let mut watchdog = supervise::Watchdog::from_env();
+    let stop = supervise::stop_requested();
+    tokio::pin!(stop);
+    let mut beats = 0;
+    loop {
+        tokio::select! {
+            _ = &mut stop => return None,
+            () = watchdog.due() => {
+                // No audio worker runs here; that this loop does is all there is to show.
+                beats += 1;
+                watchdog.beat(beats);
+            }
+            _ = reload.recv() => match Config::load(sources) {
+                Ok(loaded) => return Some(loaded),
+                Err(faults) => error!("{faults}"),
+            },
+        }
+    }
+}
+
+/// Logs to standard error. `RUST_LOG` wins over the configuration; under the journal lines carry no time of their own.
+fn start_log(level: Level) {
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new(format!("warn,voiced={0},session={0},audio={0},tools={0},hal={0}", level.as_str())));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let started = if std::env::var_os("JOURNAL_STREAM").is_some() {
+        log.with_ansi(false).without_time().try_init()
+    } else {
+        log.with_ansi(std::io::stderr().is_terminal()).try_init()
+    };
+    // It is started twice when a broken configuration was waited out; the first one stays.
+    let _ = started;
+}

@@ -1,0 +1,48 @@
+//! Making a link: the key is looked up for every attempt, so that one installed later is found without a restart.
+
+use std::sync::Arc;
+
+use session::{FailureCause, LinkFailure};
+
+use crate::config::{Config, ProcessEnv};
+use crate::provider::{Connect, GeminiConfig, Link, LinkEvents, LinkHandle, Secret, WireLog};
+
+/// Where the key comes from.
+#[derive(Clone, Debug)]
+pub enum KeySource {
+    /// As the configuration says, looked up again for each attempt.
+    Configured(Box<Config>),
+    /// This one.
+    Fixed(Secret),
+}
+
+/// Opens links to the provider.
+pub struct Dialer {
+    config: GeminiConfig,
+    key: KeySource,
+    connector: Arc<dyn Connect>,
+    wire_log: Option<WireLog>,
+}
+
+impl Dialer {
+    /// Links like `config` (whose key is replaced by that of `key`), over streams of `connector`.
+    #[must_use]
+    pub fn new(config: GeminiConfig, key: KeySource, connector: Arc<dyn Connect>, wire_log: Option<WireLog>) -> Self {
+        Self { config, key, connector, wire_log }
+    }
+
+    /// Starts one attempt, resuming an earlier session by its handle if there is one.
+    ///
+    /// # Errors
+    /// [`FailureCause::Credentials`] when there is no key: nothing was sent.
+    pub fn dial(&self, resume: Option<String>) -> Result<(LinkHandle, LinkEvents), LinkFailure> {
+        let api_key = match &self.key {
+            KeySource::Fixed(key) => key.clone(),
+            KeySource::Configured(config) => config
+                .api_key(&ProcessEnv)
+                .map_err(|fault| LinkFailure { cause: FailureCause::Credentials, text: fault.to_string() })?,
+        };
+        let config = Arc::new(GeminiConfig { api_key, ..self.config.clone() });
+        Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
+    }
+}

@@ -1,0 +1,404 @@
+//! The loop between the pure core and the world: wait for one event, give the session one input, act on what it says.
+//!
+//! It runs as one task on one current-thread runtime. It never decides: what an event means is the session's work, and
+//! how a thing is done is that of the audio worker, the link and the toolbox, none of which it ever waits for.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use audio::{Command, Priority};
+use session::{FailureCause, GateState, Input, LineKind, LinkFailure, Output, ProviderEvent, Session, Snapshot};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::{debug, error, info, warn};
+use units::{Db, Hz, Instant, Pcm, UtteranceId};
+
+use crate::clip::Clips;
+use crate::clock::Clock;
+use crate::dial::Dialer;
+use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
+use crate::speech::{Speech, SpeechError};
+use crate::supervise::{self, Watchdog};
+use crate::toolbox::{Finished, Toolbox};
+use crate::watch::{Moment, Observer};
+
+/// How far playout is lowered while it is unclear whether the person is barging in: clearly quieter, still followable.
+const DUCK: Db = Db(-15.0);
+
+/// Events of the audio worker that may wait for the driver: 5 s of microphone chunks.
+pub const AUDIO_EVENTS: usize = 256;
+
+/// How long the audio worker may take to close its devices.
+const AUDIO_STOP: Duration = Duration::from_secs(1);
+
+/// How long a closing link may take before it is dropped.
+const LINK_STOP: Duration = Duration::from_millis(1500);
+
+/// Everything the driver holds.
+pub struct Driver {
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// The core.
+    pub session: Session,
+    /// The audio worker.
+    pub audio: audio::Handle,
+    /// What it reports.
+    pub audio_events: mpsc::Receiver<audio::Event>,
+    /// How a link is made.
+    pub dialer: Dialer,
+    /// Where calls run.
+    pub toolbox: Toolbox,
+    /// The device's own voice.
+    pub speech: Arc<Speech>,
+    /// Clips by name.
+    pub clips: Clips,
+    /// Who watches.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// End when the session has ended, as the demo does; a daemon goes on.
+    pub end_with_session: bool,
+}
+
+/// Why the driver came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to stop.
+    Stopped,
+    /// The session ended and nothing was to follow.
+    Session,
+}
+
+/// What cannot be cured by going on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The audio worker is gone: the daemon is deaf and mute, and a restart is better.
+    #[error("the audio worker ended by itself; its panic is logged above")]
+    AudioEnded,
+}
+
+enum Wake {
+    Stop,
+    Audio(Option<audio::Event>),
+    Link(Option<LinkEvent>),
+    Tool(Finished),
+    Line(UtteranceId, LineKind, Result<Pcm, SpeechError>),
+    Deadline,
+    Beat,
+}
+
+struct Running {
+    driver: Driver,
+    link: Option<(LinkHandle, LinkEvents)>,
+    /// A connection that waits for the old one to be gone: two of ours at once would be refused.
+    dial_next: Option<Option<String>>,
+    lines: JoinSet<(UtteranceId, LineKind, Result<Pcm, SpeechError>)>,
+    inputs: VecDeque<Input>,
+    watchdog: Watchdog,
+    status: String,
+    ended: bool,
+}
+
+impl Driver {
+    /// Runs until `stop` completes or, if so set, the session ends.
+    ///
+    /// # Errors
+    /// [`DriverError`] when going on makes no sense; everything is closed all the same.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
+        let mut running = Running {
+            driver: self,
+            link: None,
+            dial_next: None,
+            lines: JoinSet::new(),
+            inputs: VecDeque::new(),
+            watchdog: Watchdog::from_env(),
+            status: String::new(),
+            ended: false,
+        };
+        let result = running.serve(stop).await;
+        running.close().await;
+        result
+    }
+}
+
+impl Running {
+    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
+        tokio::pin!(stop);
+        self.feed(Input::Start);
+        supervise::ready(&self.status);
+        loop {
+            if self.ended && self.driver.end_with_session {
+                return Ok(Ended::Session);
+            }
+            match self.wake(stop.as_mut()).await {
+                Wake::Stop => return Ok(Ended::Stopped),
+                Wake::Audio(Some(event)) => self.on_audio(event),
+                Wake::Audio(None) => return Err(DriverError::AudioEnded),
+                Wake::Link(event) => self.on_link(event),
+                Wake::Tool(Finished::Begun(call)) => self.feed(Input::EffectBegun { call }),
+                Wake::Tool(Finished::Done(call, outcome)) => self.feed(Input::Outcome { call, outcome }),
+                Wake::Tool(Finished::Event(event)) => {
+                    let now = self.driver.clock.now();
+                    self.show(now, &Moment::Event(&event));
+                }
+                Wake::Line(utterance, kind, rendered) => self.on_line(utterance, kind, rendered),
+                Wake::Deadline => self.feed(Input::Timeout),
+                Wake::Beat => {
+                    self.watchdog.beat(self.driver.audio.counters().turns);
+                }
+            }
+        }
+    }
+
+    /// Waits for one event. Every branch is safe to drop: what is not taken is there the next time.
+    async fn wake<F: Future<Output = ()>>(&mut self, stop: std::pin::Pin<&mut F>) -> Wake {
+        let deadline = self.driver.session.deadline();
+        let link = async {
+            match self.link.as_mut() {
+                Some((_, events)) => events.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop => Wake::Stop,
+            event = self.driver.audio_events.recv() => Wake::Audio(event),
+            event = link => Wake::Link(event),
+            finished = self.driver.toolbox.finished() => Wake::Tool(finished),
+            Some(line) = self.lines.join_next() => match line {
+                Ok((utterance, kind, rendered)) => Wake::Line(utterance, kind, rendered),
+                Err(cause) => {
+                    error!(%cause, "a line could not be rendered");
+                    Wake::Deadline
+                }
+            },
+            () = self.driver.clock.sleep_until(deadline) => Wake::Deadline,
+            () = self.watchdog.due() => Wake::Beat,
+        }
+    }
+
+    fn feed(&mut self, input: Input) {
+        // After a suspend the clock has jumped: what has expired meanwhile expires before anything else is looked at.
+        let now = self.driver.clock.now();
+        if self.driver.session.deadline().is_some_and(|deadline| deadline <= now) {
+            self.inputs.push_back(Input::Timeout);
+        }
+        self.inputs.push_back(input);
+        self.pump();
+    }
+
+    /// Gives the session what is waiting, one input at a time, each drained before the next.
+    fn pump(&mut self) {
+        let now = self.driver.clock.now();
+        while let Some(input) = self.inputs.pop_front() {
+            self.driver.session.handle(now, input);
+            while let Some(output) = self.driver.session.poll() {
+                self.act(now, output);
+            }
+        }
+        self.tell_status();
+    }
+
+    fn act(&mut self, now: Instant, output: Output) {
+        match output {
+            Output::Connect { resume } => self.connect(resume),
+            Output::Disconnect => self.disconnect(),
+            Output::Send(intent) => {
+                if let Some((link, _)) = &self.link {
+                    link.send(intent);
+                }
+            }
+            Output::UplinkOpen { preroll } => self.command(Command::UplinkOpen { preroll }),
+            Output::UplinkClose => self.command(Command::UplinkClose),
+            Output::Play { utterance, pcm } => {
+                self.command(Command::Append { utterance, priority: Priority::Reply, pcm });
+            }
+            Output::PlayEnd { utterance } => self.command(Command::Finish { utterance }),
+            Output::Speak { utterance, text, kind } => self.speak(now, utterance, text, kind),
+            Output::PlayClip { utterance, clip } => self.play_clip(utterance, &clip),
+            Output::Duck => self.command(Command::Duck(DUCK)),
+            Output::Unduck => self.command(Command::Duck(Db(0.0))),
+            Output::Flush => self.command(Command::Flush),
+            Output::Run(permit) => self.driver.toolbox.dispatch(permit),
+            Output::Cancel { call } => self.driver.toolbox.cancel(call),
+            Output::Event(event) => self.show(now, &Moment::Event(&event)),
+            Output::Notice(notice) => {
+                debug!(?notice);
+                self.show(now, &Moment::Notice(&notice));
+            }
+            Output::Ended { by } => {
+                info!(by, "session ended");
+                self.ended = true;
+            }
+        }
+    }
+
+    fn show(&mut self, now: Instant, moment: &Moment<'_>) {
+        for observer in &mut self.driver.observers {
+            observer.observe(now, moment);
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        let lost = match self.driver.audio.command(command) {
+            Ok(()) => return,
+            Err(lost) => lost,
+        };
+        match lost {
+            // An utterance that cannot be played has not been heard; whoever waits for it must not wait for ever.
+            Command::Append { utterance, .. } | Command::Finish { utterance } => {
+                error!(%utterance, "the audio worker takes no commands; an utterance is lost");
+                self.inputs.push_back(not_heard(utterance));
+            }
+            Command::Flush | Command::Duck(_) | Command::UplinkOpen { .. } | Command::UplinkClose | Command::Mute(_) => {
+                error!("the audio worker takes no commands; is it stopped?");
+            }
+        }
+    }
+
+    fn connect(&mut self, resume: Option<String>) {
+        if self.link.is_some() {
+            self.dial_next = Some(resume);
+            return;
+        }
+        match self.driver.dialer.dial(resume) {
+            Ok(link) => self.link = Some(link),
+            Err(failure) => self.inputs.push_back(Input::LinkClosed(failure)),
+        }
+    }
+
+    fn disconnect(&mut self) {
+        self.dial_next = None;
+        if let Some((link, _)) = &self.link {
+            link.close();
+        }
+    }
+
+    fn speak(&mut self, now: Instant, utterance: UtteranceId, text: String, kind: LineKind) {
+        self.show(now, &Moment::Line { text: &text, kind });
+        let speech = Arc::clone(&self.driver.speech);
+        self.lines.spawn(async move { (utterance, kind, speech.render(text).await) });
+    }
+
+    fn on_line(&mut self, utterance: UtteranceId, kind: LineKind, rendered: Result<Pcm, SpeechError>) {
+        match rendered {
+            Ok(pcm) => {
+                let priority = match kind {
+                    LineKind::ReadBack => Priority::ReadBack,
+                    LineKind::Apology => Priority::Alert,
+                    LineKind::Goodbye => Priority::PreCall,
+                };
+                self.command(Command::Append { utterance, priority, pcm });
+                self.command(Command::Finish { utterance });
+                self.pump();
+            }
+            Err(fault) => {
+                warn!(error = &fault as &dyn std::error::Error, "a line was not spoken");
+                self.feed(not_heard(utterance));
+            }
+        }
+    }
+
+    fn play_clip(&mut self, utterance: UtteranceId, clip: &str) {
+        if let Some(pcm) = self.driver.clips.find(clip).cloned() {
+            self.command(Command::Append { utterance, priority: Priority::Clip, pcm });
+            self.command(Command::Finish { utterance });
+        } else {
+            warn!(clip, "a tool asked for a clip that is not configured under [clips]");
+            self.inputs.push_back(not_heard(utterance));
+        }
+    }
+
+    fn on_audio(&mut self, event: audio::Event) {
+        if let audio::Event::Mic(chunk) = &event {
+            if let Some((link, _)) = &self.link {
+                link.mic(chunk);
+            }
+            return;
+        }
+        let now = self.driver.clock.now();
+        self.show(now, &Moment::Audio(&event));
+        match event {
+            audio::Event::SpeechStarted { onset_ago } => self.feed(Input::SpeechStarted { onset_ago }),
+            audio::Event::SpeechEnded { voiced } => self.feed(Input::SpeechEnded { voiced }),
+            audio::Event::Started { utterance } => self.feed(Input::PlayoutStarted { utterance }),
+            audio::Event::Finished { utterance, heard, cut } => {
+                self.feed(Input::PlayoutFinished { utterance, heard, cut });
+            }
+            audio::Event::DeviceUp { direction, text } => info!(?direction, "{text}"),
+            audio::Event::DeviceDown { direction, text } => warn!(?direction, "{text}"),
+            audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
+        }
+    }
+
+    fn on_link(&mut self, event: Option<LinkEvent>) {
+        match event {
+            Some(LinkEvent::Opened) => self.feed(Input::LinkOpened),
+            Some(LinkEvent::Provider(ProviderEvent::ReplyAudio(pcm))) => {
+                // Playout runs at 24 kHz, which is what providers send; anything else is converted piece by piece.
+                let pcm = if pcm.rate() == Hz::K24 { pcm } else { audio::convert(&pcm, Hz::K24) };
+                self.feed(Input::Provider(ProviderEvent::ReplyAudio(pcm)));
+            }
+            Some(LinkEvent::Provider(event)) => self.feed(Input::Provider(event)),
+            Some(LinkEvent::Anomaly(text)) => {
+                warn!("{text}");
+                let now = self.driver.clock.now();
+                self.show(now, &Moment::Anomaly(&text));
+            }
+            Some(LinkEvent::Closed(failure)) => self.on_closed(failure),
+            None => self.on_closed(LinkFailure {
+                cause: FailureCause::Transient,
+                text: "the link ended without a word".to_owned(),
+            }),
+        }
+    }
+
+    fn on_closed(&mut self, failure: LinkFailure) {
+        self.link = None;
+        self.feed(Input::LinkClosed(failure));
+        if let (None, Some(resume)) = (&self.link, self.dial_next.take()) {
+            self.connect(resume);
+            self.pump();
+        }
+    }
+
+    fn tell_status(&mut self) {
+        let status = status_line(&self.driver.session.snapshot());
+        if status != self.status {
+            supervise::status(&status);
+            self.status = status;
+        }
+    }
+
+    /// Ends politely, each step under a deadline.
+    async fn close(mut self) {
+        self.feed(Input::Stop);
+        if let Some((link, mut events)) = self.link.take() {
+            link.close();
+            let closed = async { while !matches!(events.recv().await, None | Some(LinkEvent::Closed(_))) {} };
+            if tokio::time::timeout(LINK_STOP, closed).await.is_err() {
+                warn!("the link did not close in time and was dropped");
+            }
+        }
+        let audio = self.driver.audio.clone();
+        let stopped = tokio::task::spawn_blocking(move || audio.stop(AUDIO_STOP)).await;
+        if let Ok(Err(fault)) = stopped {
+            warn!("{fault}");
+        }
+    }
+}
+
+const fn not_heard(utterance: UtteranceId) -> Input {
+    Input::PlayoutFinished { utterance, heard: units::Frames(0), cut: true }
+}
+
+/// One line for the service manager.
+fn status_line(snapshot: &Snapshot) -> String {
+    let gate = match snapshot.gate {
+        GateState::Clear => "",
+        GateState::Asking { .. } | GateState::Waiting { .. } => "; waiting for a person's answer",
+        GateState::Granted { .. } => "; a person agreed",
+    };
+    let text = format!("{:?}; link {:?}; {} calls open{gate}", snapshot.phase, snapshot.link, snapshot.calls.len());
+    text.to_lowercase()
+}

@@ -1,0 +1,101 @@
+//! The process and its manager: signals, readiness, and the watchdog that is fed by progress only.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{debug, warn};
+
+/// From SIGTERM to the end of the process, whatever hangs: what a person at a terminal waits before the second ^C.
+pub const STOP_LIMIT: Duration = Duration::from_millis(4500);
+
+/// Completes when the process is asked to stop, with the signal's name.
+///
+/// From then on the process ends within [`STOP_LIMIT`]: a device or resolver that hangs in the kernel cannot keep it.
+///
+/// # Errors
+/// When the signal handlers cannot be installed.
+pub async fn stop_requested() -> std::io::Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    notify(&[NotifyState::Stopping]);
+    std::thread::spawn(|| {
+        std::thread::sleep(STOP_LIMIT);
+        warn!("something did not stop in time; ending the process");
+        std::process::exit(0);
+    });
+    Ok(name)
+}
+
+/// Tells the manager that the daemon is up.
+pub fn ready(status: &str) {
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+/// Tells the manager one line of state.
+pub fn status(status: &str) {
+    notify(&[NotifyState::Status(status)]);
+}
+
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(cause) = sd_notify::notify(state) {
+        debug!(%cause, "the service manager could not be told");
+    }
+}
+
+/// Feeds the manager's watchdog as long as the audio worker advances.
+#[derive(Debug)]
+pub struct Watchdog {
+    beats: Option<tokio::time::Interval>,
+    seen_hops: Option<u64>,
+}
+
+impl Watchdog {
+    /// What the manager asked for in the environment; idle if it asked for nothing. Call on the runtime.
+    #[must_use]
+    pub fn from_env() -> Self {
+        // A third of the limit: two beats may be late before the manager acts.
+        let beats = sd_notify::watchdog_enabled().map(|limit| tokio::time::interval(limit / 3));
+        Self { beats, seen_hops: None }
+    }
+
+    /// Completes when the next beat is due; never if nobody asked for beats.
+    pub async fn due(&mut self) {
+        match self.beats.as_mut() {
+            Some(beats) => {
+                beats.tick().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Feeds the watchdog if the audio worker has advanced since the last beat. Returns whether it was fed.
+    pub fn beat(&mut self, hops: u64) -> bool {
+        let advanced = self.seen_hops != Some(hops);
+        if advanced {
+            notify(&[NotifyState::Watchdog]);
+        } else {
+            warn!(hops, "the audio worker has stopped; the watchdog is not fed");
+        }
+        self.seen_hops = Some(hops);
+        advanced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_stands_still_starves_the_watchdog() {
+        let mut watchdog = Watchdog { beats: None, seen_hops: None };
+        assert!(watchdog.beat(7));
+        assert!(watchdog.beat(8));
+        assert!(!watchdog.beat(8));
+        assert!(watchdog.beat(9));
+    }
+}

@@ -1,0 +1,207 @@
+//! Where calls run: the only place that reaches a tool's body, and only with a [`Permit`].
+
+use std::collections::BTreeMap;
+
+use session::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Permit, Prepared, ToolSpec};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet};
+use tracing::{error, warn};
+use units::CallKey;
+
+use crate::identity::Identity;
+
+/// Events that running tools may have waiting for the driver; more are dropped with a warning.
+const EVENTS: usize = 64;
+
+/// What came of a call, or on its way.
+#[derive(Debug, PartialEq)]
+pub enum Finished {
+    /// It passed its point of no return.
+    Begun(CallKey),
+    /// It shows something while it runs.
+    Event(ClientEvent),
+    /// It ended.
+    Done(CallKey, Outcome),
+}
+
+/// The tools, and the calls that are running.
+pub struct Toolbox {
+    tools: ToolSet,
+    identity: Identity,
+    running: JoinSet<(CallKey, Shaped)>,
+    controls: BTreeMap<CallKey, CallControl>,
+    begun: (mpsc::UnboundedSender<CallKey>, mpsc::UnboundedReceiver<CallKey>),
+    events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
+}
+
+impl Toolbox {
+    /// A toolbox of these tools.
+    #[must_use]
+    pub fn new(tools: ToolSet, identity: Identity) -> Self {
+        Self {
+            tools,
+            identity,
+            running: JoinSet::new(),
+            controls: BTreeMap::new(),
+            // At most one entry a call, and calls are bounded by the session's ledger.
+            begun: mpsc::unbounded_channel(),
+            events: mpsc::channel(EVENTS),
+        }
+    }
+
+    /// What the session may know of these tools.
+    #[must_use]
+    pub fn catalog(&self) -> Shelf {
+        Shelf { tools: self.tools.clone(), identity: self.identity.clone() }
+    }
+
+    /// Starts the call that `permit` allows. What comes of it is told by [`Toolbox::finished`], always.
+    pub fn dispatch(&mut self, permit: Permit) {
+        let call = permit.call_key();
+        let Some(tool) = self.tools.find(permit.name()).cloned() else {
+            // The catalog and the toolbox hold the same set, so this is a bug of ours; it is answered all the same.
+            error!(tool = permit.name(), "a permitted tool is not in the toolbox");
+            let body = json!({"status": "error", "error": format!("the {} tool failed", permit.name())});
+            let shaped = Shaped { status: Status::Error, body, events: Vec::new(), clip_after: None, silent_ok: false };
+            self.running.spawn(async move { (call, shaped) });
+            return;
+        };
+        let info = CallInfo {
+            call,
+            turn: permit.turn(),
+            session: self.identity.run().to_owned(),
+            idempotency_key: permit.grant().map(|grant| self.identity.idempotency_key(grant, permit.digest())),
+            deadline: Instant::now() + permit.timeout(),
+        };
+        let (begun, events) = (self.begun.0.clone(), self.events.0.clone());
+        let (cx, control) = Cx::new(info, move |notice| match notice {
+            // The receiver lives as long as the toolbox; when it is gone nobody needs to know.
+            CallNotice::EffectBegun { call } => drop(begun.send(call)),
+            CallNotice::Event { call, name, payload } => {
+                if let Err(lost) = events.try_send(ClientEvent { call, name, payload }) {
+                    warn!(%call, %lost, "a tool's event was dropped");
+                }
+            }
+        });
+        self.controls.insert(call, control);
+        let run = run(&tool, &permit, cx);
+        self.running.spawn(async move { (call, run.await) });
+    }
+
+    /// Stops a call that has not begun its effect; any other goes on.
+    pub fn cancel(&mut self, call: CallKey) {
+        if let Some(control) = self.controls.get(&call) {
+            control.cancel();
+        }
+    }
+
+    /// What happens next. Safe to drop: nothing is lost.
+    pub async fn finished(&mut self) -> Finished {
+        loop {
+            tokio::select! {
+                biased;
+                Some(call) = self.begun.1.recv() => return Finished::Begun(call),
+                Some(event) = self.events.1.recv() => return Finished::Event(event),
+                Some(done) = self.running.join_next() => match done {
+                    Ok((call, shaped)) => {
+                        self.controls.remove(&call);
+                        return Finished::Done(call, outcome(call, shaped));
+                    }
+                    // `run` catches a tool's panic; this is one of our own around it. The session's deadline answers.
+                    Err(cause) => error!(%cause, "a call's task ended by itself"),
+                },
+                else => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// Runs one permitted call outside a session, as `voiced tools test` does.
+pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> (Outcome, Vec<ClientEvent>) {
+    let mut toolbox = Toolbox::new(tools.clone(), identity.clone());
+    toolbox.dispatch(permit);
+    let mut shown = Vec::new();
+    loop {
+        match toolbox.finished().await {
+            Finished::Begun(_) => {}
+            Finished::Event(event) => shown.push(event),
+            Finished::Done(_, outcome) => return (outcome, shown),
+        }
+    }
+}
+
+/// The one way to a tool's body. The arguments are the permit's: those that were checked and agreed to.
+fn run(tool: &ErasedTool, permit: &Permit, cx: Cx) -> impl Future<Output = Shaped> + Send + 'static {
+    tool.run(permit.args().clone(), cx)
+}
+
+fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
+    Outcome {
+        status: match shaped.status {
+            Status::Success | Status::Running => OutcomeStatus::Success,
+            Status::Error => OutcomeStatus::Error,
+            Status::Unknown => OutcomeStatus::Unknown,
+            Status::Cancelled => OutcomeStatus::Cancelled,
+        },
+        body: shaped.body,
+        events: shaped.events.into_iter().map(|(name, payload)| ClientEvent { call, name, payload }).collect(),
+        clip_after: shaped.clip_after,
+    }
+}
+
+/// The session's view of the tools.
+#[derive(Clone, Debug)]
+pub struct Shelf {
+    tools: ToolSet,
+    identity: Identity,
+}
+
+impl Catalog for Shelf {
+    fn spec(&self, name: &str) -> Option<ToolSpec> {
+        self.tools.find(name).map(spec)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.tools.names().map(str::to_owned).collect()
+    }
+
+    fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {
+        let tool = self.tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
+        prepare(tool, &self.identity, args)
+    }
+}
+
+/// The facts of a tool, as the session takes them.
+#[must_use]
+pub fn spec(tool: &ErasedTool) -> ToolSpec {
+    ToolSpec {
+        name: tool.name().to_owned(),
+        effect: match tool.effect() {
+            // Who put a gate on a tool wants a person asked, whatever else was declared.
+            _ if tool.is_gated() => Effect::Outbound,
+            tools::Effect::Read => Effect::Read,
+            tools::Effect::Local => Effect::Local,
+            tools::Effect::Outbound => Effect::Outbound,
+        },
+        ungated: tool.ungated().is_some(),
+        needs_result_now: tool.needs_result_now(),
+        timeout: tool.timeout(),
+        ends_session: tool.ends_session(),
+    }
+}
+
+/// Checks `args` and renders what the gate needs of them.
+///
+/// # Errors
+/// One text for the model that names every fault.
+pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<Prepared, String> {
+    let args = tool.prepare(args)?;
+    let schema = tools::canonical(tool.schema());
+    let digest = identity.digest(tool.name(), &schema, &tools::canonical(&args));
+    let summary = tool.summary(&args).transpose()?;
+    let slots = tool.slots(&args)?;
+    Ok(Prepared { args, digest, summary, slots })
+}

@@ -1,0 +1,17 @@
+//! Units, ids and the audio handle that every `voiced` crate shares.
+//!
+//! This crate decides nothing and does nothing: it has no dependencies, no I/O and no clock. It exists so that
+//! frames cannot be taken for milliseconds, a turn for a call, or the audio of one rate for another.
+//!
+//! Instants are [`Instant`], counted on the daemon's boot-time clock: it goes on while the device is suspended, so
+//! an approval cannot be kept alive by putting the device to sleep. Spans are [`std::time::Duration`].
+
+#![forbid(unsafe_code)]
+
+mod audio;
+mod id;
+mod time;
+
+pub use audio::{Db, Frames, Hz, Pcm};
+pub use id::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
+pub use time::Instant;

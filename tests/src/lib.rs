@@ -1,0 +1,13 @@
+//! What the end-to-end tests and the bench share: the built daemon as a process, and the virtual sound card.
+//!
+//! It decides nothing about the daemon; it starts things, watches them under a limit, and ends them, also when a test
+//! panics. A harness that cannot go on panics with the reason: that is how a test fails. Nothing here sleeps: waiting
+//! is for a line of the log, the end of a process, or audio to arrive, and each wait has a limit.
+
+mod files;
+mod process;
+mod rig;
+
+pub use files::{Scratch, voiced_binary, wav, wire_dir};
+pub use process::{Daemon, Log};
+pub use rig::{Client, MICROPHONE, RIG_VARIABLES, Recorder, Rig, SPEAKER, SPEAKER_LOOP};

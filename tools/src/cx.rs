@@ -1,0 +1,261 @@
+//! What a running tool knows of its call, and the two things it may say while it runs.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use units::{CallKey, TurnId};
+
+use crate::lock;
+
+/// The facts of one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallInfo {
+    /// The call in the session's ledger.
+    pub call: CallKey,
+    /// The turn of the person it belongs to.
+    pub turn: TurnId,
+    /// The session, for the records of whoever receives an effect.
+    pub session: String,
+    /// The same for every attempt at the effect that one approval allows. Gated calls have one.
+    pub idempotency_key: Option<String>,
+    /// When the call must have ended.
+    pub deadline: Instant,
+}
+
+/// What a running tool tells the daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallNotice {
+    /// The call is past its point of no return. Sent before anything irreversible happens.
+    EffectBegun {
+        /// Which call.
+        call: CallKey,
+    },
+    /// Show this on the device's screen while the call is still running.
+    Event {
+        /// Which call.
+        call: CallKey,
+        /// Name of the event.
+        name: String,
+        /// Its payload.
+        payload: Value,
+    },
+}
+
+/// The call was stopped before it did anything. Return it with `?`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// How far a call has come. Cancelling and beginning the effect exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Begun,
+    Cancelled,
+}
+
+struct Shared {
+    info: CallInfo,
+    phase: Mutex<Phase>,
+    cancelled: watch::Sender<bool>,
+    notify: Box<dyn Fn(CallNotice) + Send + Sync>,
+}
+
+/// A tool's view of its own call. Clones are the same call.
+#[derive(Clone)]
+pub struct Cx(Arc<Shared>);
+
+/// The daemon's hold on the same call.
+#[derive(Clone)]
+pub struct CallControl(Arc<Shared>);
+
+impl Cx {
+    /// One call. `notify` is called from the tool's task; it must not block.
+    #[must_use]
+    pub fn new(info: CallInfo, notify: impl Fn(CallNotice) + Send + Sync + 'static) -> (Self, CallControl) {
+        let shared = Arc::new(Shared {
+            info,
+            phase: Mutex::new(Phase::Open),
+            cancelled: watch::Sender::new(false),
+            notify: Box::new(notify),
+        });
+        (Self(Arc::clone(&shared)), CallControl(shared))
+    }
+
+    /// A call for testing one tool by itself: 8 s to run, no idempotency key, notices dropped. Inside a tokio runtime.
+    #[must_use]
+    pub fn for_test() -> Self {
+        let info = CallInfo {
+            call: CallKey(1),
+            turn: TurnId(1),
+            session: "test".to_owned(),
+            idempotency_key: None,
+            deadline: Instant::now() + Duration::from_secs(8),
+        };
+        Self::new(info, |_| {}).0
+    }
+
+    /// The call in the session's ledger.
+    #[must_use]
+    pub fn call(&self) -> CallKey {
+        self.0.info.call
+    }
+
+    /// The turn of the person it belongs to.
+    #[must_use]
+    pub fn turn(&self) -> TurnId {
+        self.0.info.turn
+    }
+
+    /// The session it belongs to.
+    #[must_use]
+    pub fn session(&self) -> &str {
+        &self.0.info.session
+    }
+
+    /// The key to send with an effect, so that a repeat of the same approval has none. Gated calls have one.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.0.info.idempotency_key.as_deref()
+    }
+
+    /// When the call must have ended. Hardware handles take it as it is.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.0.info.deadline
+    }
+
+    /// Passes the point of no return: call it right before the first thing that cannot be undone. From here on the call
+    /// finishes whatever the person says, and if it does not come back, its outcome is reported as unknown.
+    ///
+    /// # Errors
+    /// [`Cancelled`]: the call was stopped. Do nothing, and return it with `?`.
+    pub fn begin_effect(&self) -> Result<(), Cancelled> {
+        let mut phase = lock(&self.0.phase);
+        match *phase {
+            Phase::Cancelled => return Err(Cancelled),
+            Phase::Begun => return Ok(()),
+            Phase::Open => *phase = Phase::Begun,
+        }
+        drop(phase);
+        (self.0.notify)(CallNotice::EffectBegun { call: self.call() });
+        Ok(())
+    }
+
+    /// Whether the effect has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        *lock(&self.0.phase) == Phase::Begun
+    }
+
+    /// Ends the call from the runtime's side: after it nothing that still holds this `Cx` can begin the effect. True if
+    /// it had begun before.
+    pub(crate) fn close(&self) -> bool {
+        let mut phase = lock(&self.0.phase);
+        let begun = *phase == Phase::Begun;
+        if !begun {
+            *phase = Phase::Cancelled;
+        }
+        begun
+    }
+
+    /// Shows an event on the device's screen at once, while the call runs. A payload that JSON cannot carry is dropped
+    /// with a warning.
+    pub fn emit(&self, name: &str, payload: impl Serialize) {
+        match crate::shape::to_json(&payload) {
+            Ok(payload) => {
+                let name = name.to_owned();
+                (self.0.notify)(CallNotice::Event { call: self.call(), name, payload });
+            }
+            Err(fault) => tracing::warn!(event = name, %fault, "event dropped"),
+        }
+    }
+
+    /// Comes back when the call is cancelled; never otherwise.
+    pub async fn cancelled(&self) {
+        let mut cancelled = self.0.cancelled.subscribe();
+        // The sender lives as long as `self`, so the only way out is the value itself.
+        let _ = cancelled.wait_for(|cancelled| *cancelled).await;
+    }
+}
+
+impl CallControl {
+    /// Stops the call if it has not begun its effect. True if it is stopped: nothing was or will be done.
+    pub fn cancel(&self) -> bool {
+        let mut phase = lock(&self.0.phase);
+        if *phase == Phase::Begun {
+            return false;
+        }
+        *phase = Phase::Cancelled;
+        drop(phase);
+        self.0.cancelled.send_replace(true);
+        true
+    }
+
+    /// Whether the effect has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        *lock(&self.0.phase) == Phase::Begun
+    }
+}
+
+impl fmt::Debug for Cx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cx").field(&self.0.info.call).finish()
+    }
+}
+
+impl fmt::Debug for CallControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallControl").field(&self.0.info.call).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> (Cx, CallControl, Arc<Mutex<Vec<CallNotice>>>) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&heard);
+        let info = CallInfo {
+            call: CallKey(7),
+            turn: TurnId(2),
+            session: "s".to_owned(),
+            idempotency_key: None,
+            deadline: Instant::now(),
+        };
+        let (cx, control) = Cx::new(info, move |notice| lock(&log).push(notice));
+        (cx, control, heard)
+    }
+
+    #[test]
+    fn a_begun_effect_cannot_be_cancelled_and_is_told_once() {
+        let (cx, control, heard) = call();
+        assert_eq!(cx.begin_effect(), Ok(()));
+        assert_eq!(cx.begin_effect(), Ok(()));
+        assert!(!control.cancel());
+        assert!(cx.has_begun() && control.has_begun());
+        assert_eq!(*lock(&heard), [CallNotice::EffectBegun { call: CallKey(7) }]);
+    }
+
+    #[test]
+    fn a_cancelled_call_begins_nothing() {
+        let (cx, control, heard) = call();
+        assert!(control.cancel());
+        assert!(control.cancel(), "a second time changes nothing");
+        assert_eq!(cx.begin_effect(), Err(Cancelled));
+        assert!(lock(&heard).is_empty());
+    }
+
+    #[tokio::test]
+    async fn cancelling_wakes_the_tool_even_if_it_listens_later() {
+        let (cx, control, _) = call();
+        control.cancel();
+        cx.cancelled().await;
+    }
+}

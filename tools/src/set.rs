@@ -1,0 +1,293 @@
+//! The checked tools: what the session and the provider read of them, and how one is run.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use jsonschema::Validator;
+use serde_json::Value;
+use tokio::time::{sleep, sleep_until};
+
+use crate::BoxFuture;
+use crate::args::{Unknown, checked};
+use crate::build::ToolSetBuilder;
+use crate::cx::Cx;
+use crate::declare::{Declaration, Effect, ToolBuilder};
+use crate::handler::HalMap;
+use crate::result::{IntoResult, RawOutcome, ToolError};
+use crate::shape::{Shaped, shape};
+
+/// First line of the section of the prompt that holds every tool's rules.
+pub const RULES_HEADING: &str = "[ACTIVE TOOLS & USAGE RULES]";
+
+/// Time a cancelled tool has to come back by itself before it is dropped.
+const CANCEL_GRACE: Duration = Duration::from_millis(250);
+
+/// One checked tool. Clones share it.
+#[derive(Clone)]
+pub struct ErasedTool(Arc<Inner>);
+
+struct Inner {
+    declaration: Declaration,
+    validator: Validator,
+    hal: Arc<HalMap>,
+}
+
+impl fmt::Debug for ErasedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ErasedTool").field(&self.0.declaration.name).finish()
+    }
+}
+
+impl ErasedTool {
+    pub(crate) fn new(declaration: Declaration, validator: Validator, hal: Arc<HalMap>) -> Self {
+        Self(Arc::new(Inner { declaration, validator, hal }))
+    }
+
+    /// Declares a tool whose schema is known only at run time. `schema` is a JSON Schema whose root is an object.
+    pub fn dynamic<F, Fut>(name: &str, description: &str, schema: Value, function: F) -> ToolBuilder<Value>
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoResult,
+    {
+        let body = Arc::new(move |args: Value, cx: &Cx, _: &HalMap| -> BoxFuture<'static, RawOutcome> {
+            let run = function(args, cx.clone());
+            Box::pin(async move { run.await.into_result() })
+        });
+        ToolBuilder::erased(name, description.to_owned(), schema, Vec::new(), body)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.declaration.name
+    }
+
+    /// What the model reads to decide when to call it.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.0.declaration.description
+    }
+
+    /// Its arguments: JSON Schema, an object at the root, no `$ref`.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.0.declaration.schema
+    }
+
+    /// What it does to the world.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.0.declaration.effect
+    }
+
+    /// Whether a person is asked before it runs.
+    #[must_use]
+    pub fn is_gated(&self) -> bool {
+        self.0.declaration.gate.is_some()
+    }
+
+    /// Why nobody is asked although it is outbound, in its integrator's words.
+    #[must_use]
+    pub fn ungated(&self) -> Option<&str> {
+        self.0.declaration.ungated.as_deref()
+    }
+
+    /// Whether the model is asked to speak again as soon as it has finished.
+    #[must_use]
+    pub fn needs_result_now(&self) -> bool {
+        self.0.declaration.needs_result_now
+    }
+
+    /// From dispatch to answer.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.0.declaration.timeout
+    }
+
+    /// Whether it ends the session.
+    #[must_use]
+    pub fn ends_session(&self) -> bool {
+        self.0.declaration.ends_session
+    }
+
+    /// Its rules for the prompt.
+    #[must_use]
+    pub fn rules(&self) -> Option<&str> {
+        self.0.declaration.rules.as_deref()
+    }
+
+    /// Checks a model's arguments and gives the canonical ones: exactly what runs.
+    ///
+    /// # Errors
+    /// One text for the model that names every fault by JSON pointer, at most 600 characters.
+    pub fn prepare(&self, args: &Value) -> Result<Value, String> {
+        let Inner { declaration, validator, .. } = &*self.0;
+        let Some(gate) = &declaration.gate else {
+            return checked(validator, &declaration.schema, args, Unknown::Drop);
+        };
+        let args = checked(validator, &declaration.schema, args, Unknown::Refuse)?;
+        let written = self.caught(|| gate.canonical(&args))?;
+        // What is written back must mean the same: else the question would be about other values than those that run.
+        let again = checked(validator, &declaration.schema, &written, Unknown::Refuse)?;
+        match self.caught(|| gate.canonical(&again))? == written {
+            true => Ok(again),
+            false => Err("the arguments change when they are written back; this tool is broken".to_owned()),
+        }
+    }
+
+    /// The statement a person is asked to agree to, rendered from canonical arguments. `None` if there is no gate.
+    ///
+    /// An `Err` is for the model: the arguments cannot be put into words.
+    #[must_use]
+    pub fn summary(&self, args: &Value) -> Option<Result<String, String>> {
+        let gate = self.0.declaration.gate.as_ref()?;
+        Some(self.caught(|| gate.summary(args)).and_then(|text| match text.trim() {
+            "" => Err("the arguments cannot be put into words".to_owned()),
+            text => Ok(text.to_owned()),
+        }))
+    }
+
+    /// The pieces of [`ErasedTool::summary`] that must be heard exactly. Empty if there is no gate.
+    ///
+    /// # Errors
+    /// For the model: the arguments cannot be put into words.
+    pub fn slots(&self, args: &Value) -> Result<Vec<String>, String> {
+        let Some(gate) = &self.0.declaration.gate else { return Ok(Vec::new()) };
+        self.caught(|| gate.slots(args))
+    }
+
+    /// Starts its body with canonical arguments. Unguarded: [`ErasedTool::run`] is what a daemon wants.
+    #[must_use]
+    pub fn call(&self, args: Value, cx: &Cx) -> BoxFuture<'static, RawOutcome> {
+        (self.0.declaration.body)(args, cx, &self.0.hal)
+    }
+
+    /// Runs it with canonical arguments and always comes back, at the latest a moment after its deadline: a panic is an
+    /// error, a cancelled call is dropped after a short grace, and a call that does not come back is an error before its
+    /// effect has begun and unknown afterwards.
+    #[must_use]
+    pub fn run(&self, args: Value, cx: Cx) -> BoxFuture<'static, Shaped> {
+        let tool = self.clone();
+        Box::pin(async move {
+            let outcome = tool.bounded(args, &cx).await;
+            let Declaration { name, on_failure, .. } = &tool.0.declaration;
+            shape(name, outcome, on_failure.as_deref())
+        })
+    }
+
+    async fn bounded(&self, args: Value, cx: &Cx) -> RawOutcome {
+        let stopped = async {
+            cx.cancelled().await;
+            sleep(CANCEL_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = self.guarded(args, cx) => outcome,
+            () = stopped => Err(ToolError::cancelled()),
+            () = sleep_until(cx.deadline()) => Err(if cx.close() {
+                ToolError::unknown()
+            } else {
+                ToolError::public(format!("the {} tool did not finish in time", self.name()))
+            }),
+        }
+    }
+
+    /// Runs the body with its panics caught: those of the function itself and those of its future.
+    async fn guarded(&self, args: Value, cx: &Cx) -> RawOutcome {
+        let mut body = Box::pin(async { self.call(args, cx).await });
+        poll_fn(move |task| match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(task))) {
+            Ok(poll) => poll,
+            Err(payload) => {
+                self.panicked(payload.as_ref());
+                // Past the point of no return nobody can say what was done.
+                let error = if cx.close() { ToolError::unknown() } else { ToolError::private() };
+                Poll::Ready(Err(error))
+            }
+        })
+        .await
+    }
+
+    /// Runs a piece of the integrator's gate with its panics caught.
+    fn caught<R>(&self, work: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+            self.panicked(payload.as_ref());
+            Err(format!("the {} tool failed", self.name()))
+        })
+    }
+
+    fn panicked(&self, payload: &(dyn Any + Send)) {
+        let text = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        tracing::error!(tool = self.name(), panic = text, "tool panicked");
+    }
+}
+
+/// Every tool there is, in the order they were declared. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct ToolSet {
+    tools: Arc<[ErasedTool]>,
+    by_name: Arc<BTreeMap<String, usize>>,
+}
+
+impl ToolSet {
+    /// An empty set to declare tools in.
+    pub fn builder() -> ToolSetBuilder {
+        ToolSetBuilder::default()
+    }
+
+    pub(crate) fn new(tools: Vec<ErasedTool>) -> Self {
+        let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name().to_owned(), at)).collect();
+        Self { tools: tools.into(), by_name: Arc::new(by_name) }
+    }
+
+    /// All tools, in the order they were declared.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &ErasedTool> {
+        self.tools.iter()
+    }
+
+    /// The tool called `name`.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&ErasedTool> {
+        self.by_name.get(name).and_then(|at| self.tools.get(*at))
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// Checks a model's arguments for the tool called `name`; see [`ErasedTool::prepare`].
+    ///
+    /// # Errors
+    /// One text for the model that names every fault.
+    pub fn prepare(&self, name: &str, args: &Value) -> Result<Value, String> {
+        self.find(name).ok_or_else(|| format!("There is no tool named {name}."))?.prepare(args)
+    }
+
+    /// The rules of every tool under [`RULES_HEADING`], in the order they were declared. Empty if there are none.
+    #[must_use]
+    pub fn rules(&self) -> String {
+        let rules: Vec<&str> =
+            self.tools.iter().filter_map(ErasedTool::rules).map(str::trim).filter(|text| !text.is_empty()).collect();
+        if rules.is_empty() { String::new() } else { format!("{RULES_HEADING}\n{}", rules.join("\n\n")) }
+    }
+}
+
+/// The whole instruction of a session: persona, then what is known of the person, then the tools' rules. Empty parts
+/// are left out.
+#[must_use]
+pub fn build_instruction(persona: &str, profile: &str, rules: &str) -> String {
+    let parts: Vec<&str> =
+        [persona, profile, rules].into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    parts.join("\n\n")
+}

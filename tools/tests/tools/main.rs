@@ -1,0 +1,10 @@
+//! What a tool's author and the daemon can rely on.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod arguments;
+mod declaring;
+mod notify;
+mod running;
+mod shaping;
+mod warehouse;
