@@ -88,6 +88,7 @@ pub struct Assembly<'a> {
     clock: Clock,
     lane: Bus,
     identity: Option<Identity>,
+    instruction: Option<String>,
     observers: Vec<Box<dyn Observer>>,
     devices: Option<(audio::Source, audio::Sink)>,
     end_with_session: bool,
@@ -105,6 +106,7 @@ impl<'a> Assembly<'a> {
             clock: Clock::Boot,
             lane: Bus::Thread,
             identity: None,
+            instruction: None,
             observers: Vec::new(),
             devices: None,
             end_with_session: false,
@@ -137,6 +139,14 @@ impl<'a> Assembly<'a> {
     #[must_use]
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
+        self
+    }
+
+    /// Gives the model this instruction, whatever persona, profile and the tools' rules say. Nothing may depend on what
+    /// a model is told; this is how that is tested.
+    #[must_use]
+    pub fn instruction(mut self, instruction: impl Into<String>) -> Self {
+        self.instruction = Some(instruction.into());
         self
     }
 
@@ -182,7 +192,8 @@ impl<'a> Assembly<'a> {
     }
 
     fn with_audio(self, audio: audio::Handle, events: mpsc::Receiver<audio::Event>) -> Result<Driver, AssemblyError> {
-        let Self { config, extend, connector, key, clock, lane, identity, observers, devices: _, end_with_session } = self;
+        let Self { config, extend, connector, key, clock, lane, identity, instruction, observers, .. } = self;
+        let end_with_session = self.end_with_session;
         let identity = identity.unwrap_or_else(|| {
             let state = config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}"));
             Identity::load(state.ok().as_deref())
@@ -194,7 +205,10 @@ impl<'a> Assembly<'a> {
         let wire_log = config.log.wire_dir.as_ref().map(|dir| {
             WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
         });
-        let link = link_config(&config, &tools)?;
+        let mut link = link_config(&config, &tools)?;
+        if let Some(instruction) = instruction {
+            link.instruction = instruction;
+        }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
         let dialer = Dialer::new(link, key, connector, wire_log.transpose()?);

@@ -36,13 +36,24 @@ impl Dialer {
     /// # Errors
     /// [`FailureCause::Credentials`] when there is no key: nothing was sent.
     pub fn dial(&self, resume: Option<String>) -> Result<(LinkHandle, LinkEvents), LinkFailure> {
-        let api_key = match &self.key {
-            KeySource::Fixed(key) => key.clone(),
-            KeySource::Configured(config) => config
-                .api_key(&ProcessEnv)
-                .map_err(|fault| LinkFailure { cause: FailureCause::Credentials, text: fault.to_string() })?,
-        };
+        let api_key =
+            self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
         let config = Arc::new(GeminiConfig { api_key, ..self.config.clone() });
         Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
+    }
+
+    /// Whether there is a key at the moment.
+    ///
+    /// # Errors
+    /// Where it was looked for, and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        self.key().map(drop)
+    }
+
+    fn key(&self) -> Result<Secret, String> {
+        match &self.key {
+            KeySource::Fixed(key) => Ok(key.clone()),
+            KeySource::Configured(config) => config.api_key(&ProcessEnv).map_err(|fault| fault.to_string()),
+        }
     }
 }

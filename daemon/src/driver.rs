@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audio::{Command, Priority};
-use session::{FailureCause, GateState, Input, LineKind, LinkFailure, Output, ProviderEvent, Session, Snapshot};
+use session::{FailureCause, GateState, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session, Snapshot};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, error, info, warn};
@@ -96,6 +96,8 @@ struct Running {
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
+    /// What last kept the link down, as it was logged.
+    trouble: String,
     ended: bool,
 }
 
@@ -113,6 +115,7 @@ impl Driver {
             inputs: VecDeque::new(),
             watchdog: Watchdog::from_env(),
             status: String::new(),
+            trouble: String::new(),
             ended: false,
         };
         let result = running.serve(stop).await;
@@ -124,6 +127,10 @@ impl Driver {
 impl Running {
     async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
         tokio::pin!(stop);
+        if let Err(missing) = self.driver.dialer.check() {
+            warn!("no link: {missing}");
+            self.trouble = missing;
+        }
         self.feed(Input::Start);
         supervise::ready(&self.status);
         loop {
@@ -223,13 +230,34 @@ impl Running {
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
             Output::Notice(notice) => {
-                debug!(?notice);
+                self.log(&notice);
                 self.show(now, &Moment::Notice(&notice));
             }
             Output::Ended { by } => {
                 info!(by, "session ended");
                 self.ended = true;
+                // A goodbye ends a conversation, not the daemon.
+                if by == "agent" && !self.driver.end_with_session {
+                    self.inputs.push_back(Input::Start);
+                }
             }
+        }
+    }
+
+    /// One line for each change of the link that a technician would want, and the same trouble only once.
+    fn log(&mut self, notice: &Notice) {
+        debug!(?notice);
+        let Notice::Link { state, text, .. } = notice else { return };
+        match state {
+            LinkState::Up => {
+                info!("link up");
+                self.trouble.clear();
+            }
+            LinkState::Waiting | LinkState::Down if !text.is_empty() && *text != self.trouble => {
+                warn!("no link: {text}");
+                self.trouble.clone_from(text);
+            }
+            LinkState::Waiting | LinkState::Down | LinkState::Connecting | LinkState::Closing => {}
         }
     }
 
@@ -325,8 +353,8 @@ impl Running {
             audio::Event::Finished { utterance, heard, cut } => {
                 self.feed(Input::PlayoutFinished { utterance, heard, cut });
             }
-            audio::Event::DeviceUp { direction, text } => info!(?direction, "{text}"),
-            audio::Event::DeviceDown { direction, text } => warn!(?direction, "{text}"),
+            audio::Event::DeviceUp { text, .. } => info!("{text}"),
+            audio::Event::DeviceDown { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
         }
     }

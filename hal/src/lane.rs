@@ -87,16 +87,27 @@ impl Lane {
         let shared = Shared::named(name, false);
         let (queue, calls) = sync_channel(QUEUE);
         let worker = Arc::clone(&shared);
-        thread::Builder::new().name(format!("lane-{name}")).spawn(move || serve(&worker, &calls))?;
-        Ok(Self { shared, executor: Executor::Thread(queue) })
+        thread::Builder::new()
+            .name(format!("lane-{name}"))
+            .spawn(move || serve(&worker, &calls))?;
+        Ok(Self {
+            shared,
+            executor: Executor::Thread(queue),
+        })
     }
 
     /// A lane without a thread: calls run inside the caller's poll, so on virtual time they take no time at all. Its
     /// drivers must not block.
     #[must_use]
     pub fn inline(name: &str) -> Self {
-        let bus = InlineBus { places: Semaphore::new(QUEUE + 1), turn: tokio::sync::Mutex::new(()) };
-        Self { shared: Shared::named(name, true), executor: Executor::Inline(Arc::new(bus)) }
+        let bus = InlineBus {
+            places: Semaphore::new(QUEUE + 1),
+            turn: tokio::sync::Mutex::new(()),
+        };
+        Self {
+            shared: Shared::named(name, true),
+            executor: Executor::Inline(Arc::new(bus)),
+        }
     }
 
     /// Puts a driver on this lane.
@@ -183,15 +194,19 @@ impl Shared {
     fn admit(&self, now: Instant) -> Result<(), HalError> {
         match self.health(now) {
             Health::Ready | Health::Resting { .. } => Ok(()),
-            Health::NotResponding { .. } => {
-                Err(HalError::new(ErrorKind::Timeout, "an earlier call is still inside the driver; nothing was done"))
-            }
+            Health::NotResponding { .. } => Err(HalError::new(
+                ErrorKind::Timeout,
+                "an earlier call is still inside the driver; nothing was done",
+            )),
             Health::Failed => Err(self.failed()),
         }
     }
 
     fn failed(&self) -> HalError {
-        HalError::new(ErrorKind::Bus, &format!("a driver on lane `{}` panicked; restart the daemon", self.name))
+        HalError::new(
+            ErrorKind::Bus,
+            &format!("a driver on lane `{}` panicked; restart the daemon", self.name),
+        )
     }
 
     /// Runs `work` on the driver; a panic fails the lane for good, since the bus may be left in any state.
@@ -220,14 +235,19 @@ impl Shared {
 /// The lane's thread.
 fn serve(shared: &Shared, calls: &Receiver<Arc<Slot>>) {
     while let Ok(slot) = calls.recv() {
-        let Some(Queued { deadline, job }) = lock(&slot).take() else { continue };
+        let Some(Queued { deadline, job }) = lock(&slot).take() else {
+            continue;
+        };
         if deadline <= Instant::now() {
             continue;
         }
         let mut state = lock(&shared.state);
         state.running = Some(deadline);
         while state.stalls > 0 {
-            state = shared.resumed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = shared
+                .resumed
+                .wait(state)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
         }
         drop(state);
         job();
@@ -255,7 +275,9 @@ impl<D: ?Sized> Clone for Handle<D> {
 
 impl<D: ?Sized> fmt::Debug for Handle<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("lane", &self.lane.shared.name).finish_non_exhaustive()
+        f.debug_struct("Handle")
+            .field("lane", &self.lane.shared.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -275,7 +297,10 @@ impl<D: ?Sized + Send + 'static> Handle<D> {
         Box::pin(async move {
             let now = Instant::now();
             if deadline <= now {
-                return Err(HalError::new(ErrorKind::Cancelled, "its deadline had passed before it was asked"));
+                return Err(HalError::new(
+                    ErrorKind::Cancelled,
+                    "its deadline had passed before it was asked",
+                ));
             }
             handle.lane.shared.admit(now)?;
             lock(&handle.breaker).admit(now)?;
@@ -338,7 +363,9 @@ impl<D: ?Sized + Send + 'static> Handle<D> {
         deadline: Instant,
         work: impl FnOnce(&mut D) -> Result<R, HalError>,
     ) -> Ended<R> {
-        let Ok(_place) = bus.places.try_acquire() else { return Ended::NotAsked(queue_full()) };
+        let Ok(_place) = bus.places.try_acquire() else {
+            return Ended::NotAsked(queue_full());
+        };
         let Ok(_turn) = timeout_at(deadline, bus.turn.lock()).await else {
             return Ended::NotAsked(never_its_turn());
         };
@@ -369,11 +396,17 @@ enum Ended<R> {
 }
 
 fn queue_full() -> HalError {
-    HalError::new(ErrorKind::Busy, &format!("{QUEUE} calls wait already; nothing was done"))
+    HalError::new(
+        ErrorKind::Busy,
+        &format!("{QUEUE} calls wait already; nothing was done"),
+    )
 }
 
 fn never_its_turn() -> HalError {
-    HalError::new(ErrorKind::Busy, "its turn on the bus did not come in time; nothing was done")
+    HalError::new(
+        ErrorKind::Busy,
+        "its turn on the bus did not come in time; nothing was done",
+    )
 }
 
 fn no_answer() -> HalError {

@@ -47,7 +47,10 @@ pub fn warehouse(lane: &Lane) -> (Board, Control) {
 /// The same with other zones: name, °C, % relative humidity. A zone whose name is too long for a [`ChannelId`] with
 /// `.temperature` behind it is left out.
 #[must_use]
-pub fn warehouse_of<'a>(lane: &Lane, zones: impl IntoIterator<Item = (&'a str, f64, f64)>) -> (Board, Control) {
+pub fn warehouse_of<'a>(
+    lane: &Lane,
+    zones: impl IntoIterator<Item = (&'a str, f64, f64)>,
+) -> (Board, Control) {
     let control = Control::default();
     let mut names = Vec::new();
     {
@@ -68,7 +71,12 @@ pub fn warehouse_of<'a>(lane: &Lane, zones: impl IntoIterator<Item = (&'a str, f
             .flat_map(|zone| {
                 [
                     channel(zone, Class::Temperature, Unit::Celsius, Range::of_units(-40, 85)),
-                    channel(zone, Class::Humidity, Unit::PercentRelativeHumidity, Range::of_units(0, 100)),
+                    channel(
+                        zone,
+                        Class::Humidity,
+                        Unit::PercentRelativeHumidity,
+                        Range::of_units(0, 100),
+                    ),
                 ]
             })
             .collect(),

@@ -62,12 +62,20 @@ pub fn processor_and_memory(scratch: &Scratch) -> Vec<Figure> {
             .note("both ways: uplink open over room noise, a reply plays; echo handling off"),
         Figure::new("CPU per second of audio", format!("{:.1} ms", active * 10.0)),
         Figure::new("memory idle, RSS / PSS", idle_memory.to_string()).peer("27 MiB PSS"),
-        Figure::new("memory with audio both ways, RSS / PSS / RSS peak", memory.with_peak()).goal("≤ 25 / – / 40 MB"),
+        Figure::new(
+            "memory with audio both ways, RSS / PSS / RSS peak",
+            memory.with_peak(),
+        )
+        .goal("≤ 25 / – / 40 MB"),
     ]
 }
 
 fn whole(number: f64) -> usize {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive count")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small positive count"
+    )]
     let count = number.ceil() as usize;
     count
 }
@@ -85,13 +93,19 @@ fn processor_time(pid: u32) -> Duration {
     let stat = proc_file(pid, "stat");
     // The name, in parentheses, may hold anything; the 14th and 15th fields of proc(5) are 12th and 13th after it.
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-    let ticks: u64 = after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    let ticks: u64 = after
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
     Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
 }
 
 fn proc_file(pid: u32, name: &str) -> String {
     let path = format!("/proc/{pid}/{name}");
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path} cannot be read, the process has ended: {error}"))
+    fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{path} cannot be read, the process has ended: {error}"))
 }
 
 /// Memory of a process in KiB.
@@ -104,7 +118,11 @@ struct Memory {
 impl Memory {
     fn of(pid: u32) -> Self {
         let (smaps, status) = (proc_file(pid, "smaps_rollup"), proc_file(pid, "status"));
-        Self { rss: field(&smaps, "Rss:"), pss: field(&smaps, "Pss:"), peak: field(&status, "VmHWM:") }
+        Self {
+            rss: field(&smaps, "Rss:"),
+            pss: field(&smaps, "Pss:"),
+            peak: field(&status, "VmHWM:"),
+        }
     }
 
     fn with_peak(&self) -> String {
@@ -124,7 +142,8 @@ fn mib(kib: u64) -> String {
 
 fn field(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or_default()
 }
 
 /// This program once more, with streams only ([`crate::streams::idle_both_ways`]).
@@ -170,7 +189,9 @@ pub fn start_up(scratch: &Scratch) -> Vec<Figure> {
     for round in 0..STARTS {
         let path = scratch.path().join(format!("notify-{round}"));
         let socket = UnixDatagram::bind(&path).unwrap_or_else(|error| panic!("no notify socket: {error}"));
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("20 s is a valid timeout");
+        socket
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("20 s is a valid timeout");
         let subject = Subject::start_with(scratch, Engage::Always, vec![("NOTIFY_SOCKET", path.into())]);
         match readiness(&socket) {
             Ok(at) => ready.push(at - subject.started),
@@ -190,7 +211,10 @@ fn readiness(socket: &UnixDatagram) -> io::Result<Instant> {
     loop {
         let length = socket.recv(&mut buffer)?;
         let now = Instant::now();
-        if buffer[..length].split(|&byte| byte == b'\n').any(|line| line == b"READY=1") {
+        if buffer[..length]
+            .split(|&byte| byte == b'\n')
+            .any(|line| line == b"READY=1")
+        {
             return Ok(now);
         }
     }
@@ -205,12 +229,16 @@ pub fn instructions(scratch: &Scratch) -> Figure {
         Ok(audio) => audio,
         Err(why) => return Figure::new(name, "–").note(&why),
     };
-    let counted = by_perf(&out).map(|count| (count, "perf")).or_else(|| Some((by_callgrind(scratch, &out)?, "callgrind")));
+    let counted = by_perf(&out)
+        .map(|count| (count, "perf"))
+        .or_else(|| Some((by_callgrind(scratch, &out)?, "callgrind")));
     match counted {
         Some((count, tool)) => {
             let per_second = count as f64 / audio.as_secs_f64() / 1e6;
-            Figure::new(name, format!("{per_second:.1} M"))
-                .note(&format!("{count} user instructions over {:.1} s of audio, by {tool}", audio.as_secs_f64()))
+            Figure::new(name, format!("{per_second:.1} M")).note(&format!(
+                "{count} user instructions over {:.1} s of audio, by {tool}",
+                audio.as_secs_f64()
+            ))
         }
         None => Figure::new(name, "–").note("neither `perf` counts here nor is valgrind installed"),
     }
@@ -229,7 +257,11 @@ fn demo_audio(scratch: &Scratch, out: &std::path::Path) -> Result<Duration, Stri
         .map_err(|error| format!("`voiced demo` does not start: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stdout);
-        return Err(format!("`voiced demo --fast` failed ({}): {}", output.status, said.trim().replace('\n', "; ")));
+        return Err(format!(
+            "`voiced demo --fast` failed ({}): {}",
+            output.status,
+            said.trim().replace('\n', "; ")
+        ));
     }
     let heard = out.join("heard.wav");
     let reader = hound::WavReader::open(&heard).map_err(|error| format!("{}: {error}", heard.display()))?;
@@ -268,7 +300,10 @@ fn by_callgrind(scratch: &Scratch, out: &std::path::Path) -> Option<u64> {
     let profile = fs::read(&file).ok()?;
     let profile = String::from_utf8_lossy(&profile);
     // The last summary or totals line of the profile holds the count of `Ir`.
-    let line = profile.lines().rev().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")))?;
+    let line = profile
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")))?;
     line.split_whitespace().next()?.parse().ok()
 }
 

@@ -35,6 +35,8 @@ struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// What the card itself costs
+    Floor,
     /// Microphone to socket
     Uplink,
     /// Socket to loudspeaker, and interruption to silence
@@ -59,7 +61,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     if args.streams_only {
         // The input ends when the one who started this lets go of it, or is gone.
-        streams::idle_both_ways(MICROPHONE, SPEAKER, || drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink())));
+        streams::idle_both_ways(MICROPHONE, SPEAKER, || {
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()))
+        });
         ExitCode::SUCCESS
     } else if args.inside {
         measure(&args);
@@ -82,7 +86,11 @@ fn within_the_card() -> ExitCode {
         .envs(rig.env())
         .status()
         .expect("a program that runs can run again");
-    if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what the program is for")]
@@ -97,12 +105,14 @@ fn measure(args: &Args) {
         say("microphone to socket");
         figures.extend(latency::mic_to_socket(&scratch));
     }
-    if args.wants(Part::Downlink) {
+    if args.wants(Part::Floor) || args.wants(Part::Downlink) {
         say("floor of the card");
         let floor = latency::playback_floor();
         figures.push(floor.clone());
-        say("socket to loudspeaker");
-        figures.extend(latency::socket_to_speaker(&scratch, &floor));
+        if args.wants(Part::Downlink) {
+            say("socket to loudspeaker");
+            figures.extend(latency::socket_to_speaker(&scratch, &floor));
+        }
     }
     if args.wants(Part::Load) {
         say("processor time and memory");
@@ -127,13 +137,26 @@ fn say(what: &str) {
 fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1)).unwrap_or("unknown CPU");
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1))
+        .unwrap_or("unknown CPU");
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let kernel = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");
     let load = load.split(' ').next().unwrap_or_default();
-    let build = if cfg!(debug_assertions) { "dev build: no figures to quote" } else { "release build" };
+    let build = if cfg!(debug_assertions) {
+        "dev build: no figures to quote"
+    } else {
+        "release build"
+    };
     let version = Command::new(voiced_binary()).arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    format!("{version}, {build}; {cpu} × {cores}, Linux {}, load {load} after the run", kernel.trim())
+    let version = version
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    let version = version.lines().next().unwrap_or_default();
+    format!(
+        "{version}, {build}; {cpu} × {cores}, Linux {}, load {load} after the run",
+        kernel.trim()
+    )
 }

@@ -58,7 +58,9 @@ impl Model {
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime can be made").block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+                let listener = TcpListener::bind("127.0.0.1:0")
+                    .await
+                    .expect("loopback has free ports");
                 let local = listener.local_addr().expect("it is bound");
                 tell.send(local).expect("the caller waits for it");
                 serve(&listener, orders, &uplink).await;
@@ -85,7 +87,11 @@ impl Model {
         let empty = |uplink: &mut Uplink| uplink.arrivals.is_empty();
         let waited = self.heard.changed.wait_timeout_while(state, limit, empty);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.arrivals.first().expect("the daemon sends microphone audio within 20 s").0
+        state
+            .arrivals
+            .first()
+            .expect("the daemon sends microphone audio within 20 s")
+            .0
     }
 
     /// Everything the microphone sent since the last call.
@@ -127,8 +133,11 @@ impl Model {
 
     fn order(&self, messages: Vec<Value>) -> Instant {
         let (sent, at) = mpsc::sync_channel(1);
-        self.send.send(Order { messages, sent }).expect("the server runs as long as the process");
-        at.recv_timeout(Duration::from_secs(10)).expect("the daemon is connected and reads")
+        self.send
+            .send(Order { messages, sent })
+            .expect("the server runs as long as the process");
+        at.recv_timeout(Duration::from_secs(10))
+            .expect("the daemon is connected and reads")
     }
 }
 
@@ -140,7 +149,11 @@ impl Shared {
     fn hear(&self, now: Instant, pcm: &[u8]) {
         let mut uplink = self.lock();
         let (pairs, _) = pcm.as_chunks::<2>();
-        uplink.samples.extend(pairs.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0));
+        uplink.samples.extend(
+            pairs
+                .iter()
+                .map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0),
+        );
         let frames = uplink.samples.len();
         uplink.arrivals.push((now, frames));
         drop(uplink);
@@ -159,7 +172,9 @@ async fn serve(listener: &TcpListener, mut orders: queue::UnboundedReceiver<Orde
     while let Ok((stream, _)) = listener.accept().await {
         // Small messages must not wait for acknowledgements.
         drop(stream.set_nodelay(true));
-        let Ok(socket) = tokio_tungstenite::accept_async(stream).await else { continue };
+        let Ok(socket) = tokio_tungstenite::accept_async(stream).await else {
+            continue;
+        };
         let (mut sink, mut source) = socket.split();
         loop {
             tokio::select! {

@@ -27,18 +27,32 @@ pub fn voiced_binary() -> &'static Path {
 /// a moment; a stale binary would test yesterday's code.
 fn build() -> PathBuf {
     let profile_dir = profile_dir();
-    let profile = profile_dir.file_name().and_then(|name| name.to_str()).expect("cargo names profiles in ASCII");
+    let profile = profile_dir
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("cargo names profiles in ASCII");
     let profile = if profile == "debug" { "dev" } else { profile };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--package", "voiced", "--bin", "voiced", "--profile", profile])
+        .args([
+            "build",
+            "--package",
+            "voiced",
+            "--bin",
+            "voiced",
+            "--profile",
+            profile,
+        ])
         .arg("--manifest-path")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml"))
         .arg("--target-dir")
         .arg(target_dir())
         .status()
         .expect("cargo runs: it runs the tests too");
-    assert!(status.success(), "`cargo build -p voiced` failed: its errors are above");
+    assert!(
+        status.success(),
+        "`cargo build -p voiced` failed: its errors are above"
+    );
     profile_dir.join("voiced")
 }
 
@@ -47,12 +61,19 @@ fn profile_dir() -> PathBuf {
     let exe = env::current_exe().expect("the path of a running program is known");
     let folder = exe.parent().expect("a program is in a folder");
     // Test binaries are in `deps`, others beside it.
-    let profile = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let profile = if folder.ends_with("deps") {
+        folder.parent()
+    } else {
+        Some(folder)
+    };
     profile.expect("cargo's folders are nested").to_owned()
 }
 
 fn target_dir() -> PathBuf {
-    profile_dir().parent().expect("cargo's folders are nested").to_owned()
+    profile_dir()
+        .parent()
+        .expect("cargo's folders are nested")
+        .to_owned()
 }
 
 /// An empty folder for the wire logs of the test `name`: `<target>/wire-logs/<name>`, or the same below
@@ -62,10 +83,12 @@ fn target_dir() -> PathBuf {
 /// If it cannot be made empty.
 #[must_use]
 pub fn wire_dir(name: &str) -> PathBuf {
-    let base = env::var_os("VOICED_E2E_WIRE_DIR").map_or_else(|| target_dir().join("wire-logs"), PathBuf::from);
+    let base =
+        env::var_os("VOICED_E2E_WIRE_DIR").map_or_else(|| target_dir().join("wire-logs"), PathBuf::from);
     let dir = base.join(name);
     if dir.exists() {
-        fs::remove_dir_all(&dir).unwrap_or_else(|error| panic!("{} cannot be emptied: {error}", dir.display()));
+        fs::remove_dir_all(&dir)
+            .unwrap_or_else(|error| panic!("{} cannot be emptied: {error}", dir.display()));
     }
     fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("{} cannot be made: {error}", dir.display()));
     dir
@@ -102,7 +125,8 @@ impl Scratch {
     #[must_use]
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
-        fs::write(&path, text).unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+        fs::write(&path, text)
+            .unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
         path
     }
 }
@@ -132,7 +156,9 @@ pub fn wav(path: &Path, pcm: &Pcm) {
         sample_format: hound::SampleFormat::Int,
     };
     let written = hound::WavWriter::create(path, spec).and_then(|mut writer| {
-        pcm.samples().iter().try_for_each(|&sample| writer.write_sample(sample))?;
+        pcm.samples()
+            .iter()
+            .try_for_each(|&sample| writer.write_sample(sample))?;
         writer.finalize()
     });
     written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));

@@ -7,7 +7,15 @@
 mod files;
 mod process;
 mod rig;
+mod talk;
 
 pub use files::{Scratch, voiced_binary, wav, wire_dir};
 pub use process::{Daemon, Log};
 pub use rig::{Client, MICROPHONE, RIG_VARIABLES, Recorder, Rig, SPEAKER, SPEAKER_LOOP};
+pub use talk::{Seen, Talk};
+
+/// Makes the TLS provider of this process, as the daemon's own start does. Every test of a process may call it.
+pub fn install_tls() {
+    // It fails when another test was first, which is as good.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}

@@ -34,8 +34,17 @@ impl Daemon {
         A: IntoIterator<Item: AsRef<OsStr>>,
         E: IntoIterator<Item = (&'static str, OsString)>,
     {
-        let kept = ["PATH", "HOME", "TMPDIR", "LANG", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
-        let kept = kept.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        let kept = [
+            "PATH",
+            "HOME",
+            "TMPDIR",
+            "LANG",
+            "RUST_BACKTRACE",
+            "LLVM_PROFILE_FILE",
+        ];
+        let kept = kept
+            .into_iter()
+            .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         let child = Command::new(voiced_binary())
             .args(args)
             .env_clear()
@@ -45,7 +54,8 @@ impl Daemon {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn();
-        let mut child = child.unwrap_or_else(|error| panic!("{} does not start: {error}", voiced_binary().display()));
+        let mut child =
+            child.unwrap_or_else(|error| panic!("{} does not start: {error}", voiced_binary().display()));
         let log = Log::follow(child.stderr.take().expect("it was asked for"));
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("Linux 5.3 or later");
         Self { child, pidfd, log }
@@ -69,7 +79,12 @@ impl Daemon {
     /// After `limit`, or when the process ends without such a line; the text shows the log.
     #[track_caller]
     pub fn wait_for(&self, words: &[&str], limit: Duration) -> String {
-        let found = |lines: &[String]| lines.iter().find(|line| words.iter().all(|word| line.contains(word))).cloned();
+        let found = |lines: &[String]| {
+            lines
+                .iter()
+                .find(|line| words.iter().all(|word| line.contains(word)))
+                .cloned()
+        };
         match self.log.wait(found, limit) {
             Some(line) => line,
             None => panic!("no line with {words:?} within {limit:?}; {}", self.log),
@@ -126,7 +141,9 @@ impl Daemon {
         let Some(status) = self.ended_within(limit) else {
             panic!("the daemon still runs after {limit:?}; {}", self.log);
         };
-        status.code().unwrap_or_else(|| panic!("the daemon was ended by a signal ({status}); {}", self.log))
+        status
+            .code()
+            .unwrap_or_else(|| panic!("the daemon was ended by a signal ({status}); {}", self.log))
     }
 }
 
@@ -155,7 +172,10 @@ struct Lines {
 
 impl Log {
     fn follow(stream: impl Read + Send + 'static) -> Self {
-        let log = Self(Arc::new(Shared { lines: Mutex::default(), changed: Condvar::new() }));
+        let log = Self(Arc::new(Shared {
+            lines: Mutex::default(),
+            changed: Condvar::new(),
+        }));
         let writer = log.clone();
         thread::spawn(move || {
             let mut stream = BufReader::new(stream);
@@ -185,7 +205,11 @@ impl Log {
     /// How many lines have `words` in them.
     #[must_use]
     pub fn count(&self, words: &str) -> usize {
-        self.lock().text.iter().filter(|line| line.contains(words)).count()
+        self.lock()
+            .text
+            .iter()
+            .filter(|line| line.contains(words))
+            .count()
     }
 
     /// Waits until `found` gives something for the lines. `None` after `limit` or when the log has ended without.
@@ -200,7 +224,12 @@ impl Log {
             if lines.ended || left.is_zero() {
                 return None;
             }
-            lines = self.0.changed.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
+            lines = self
+                .0
+                .changed
+                .wait_timeout(lines, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
@@ -230,7 +259,11 @@ mod tests {
         let log = Log::follow(&b"one\ntwo 2\n"[..]);
         let second = log.wait(|lines| lines.get(1).cloned(), SOON);
         assert_eq!(second.as_deref(), Some("two 2"));
-        assert_eq!(log.wait(|lines| lines.get(2).cloned(), SOON), None, "the stream has ended: no use in waiting");
+        assert_eq!(
+            log.wait(|lines| lines.get(2).cloned(), SOON),
+            None,
+            "the stream has ended: no use in waiting"
+        );
         assert_eq!(log.count("o"), 2);
     }
 }

@@ -106,10 +106,17 @@ impl ToolSetBuilder {
                 tools.push(ErasedTool::new(declaration, validator, Arc::clone(&hal)));
             } else {
                 let tool = declaration.name;
-                faults.extend(found.into_iter().map(|fault| BuildError { tool: tool.clone(), fault }));
+                faults.extend(found.into_iter().map(|fault| BuildError {
+                    tool: tool.clone(),
+                    fault,
+                }));
             }
         }
-        if faults.is_empty() { Ok(ToolSet::new(tools)) } else { Err(BuildErrors(faults)) }
+        if faults.is_empty() {
+            Ok(ToolSet::new(tools))
+        } else {
+            Err(BuildErrors(faults))
+        }
     }
 }
 
@@ -143,8 +150,13 @@ fn name_fault(name: &str, built_in: bool) -> Option<String> {
         return Some("a closure has no name: give one with `.named(..)`".to_owned());
     }
     let first_fits = name.starts_with(|ch: char| ch.is_ascii_alphabetic() || ch == '_');
-    if !first_fits || name.len() > NAME_LEN_MAX || !name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_') {
-        return Some("the name does not fit: expected 1 to 64 letters, digits or `_`, not a digit first".to_owned());
+    if !first_fits
+        || name.len() > NAME_LEN_MAX
+        || !name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_')
+    {
+        return Some(
+            "the name does not fit: expected 1 to 64 letters, digits or `_`, not a digit first".to_owned(),
+        );
     }
     if !built_in && (RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX)) {
         return Some("the name is reserved for the daemon".to_owned());
@@ -159,7 +171,9 @@ fn consent_faults(tool: &Declaration) -> Vec<String> {
             faults.push("it has a gate and a reason for having none: keep one".to_owned());
         }
         if reason.trim().is_empty() {
-            faults.push("the reason for having no gate is empty: write down why nobody need be asked".to_owned());
+            faults.push(
+                "the reason for having no gate is empty: write down why nobody need be asked".to_owned(),
+            );
         }
     }
     match tool.effect {
@@ -173,7 +187,9 @@ fn consent_faults(tool: &Declaration) -> Vec<String> {
         for name in property_names(&tool.schema) {
             let lower = name.to_ascii_lowercase();
             if CONSENT_PREFIXES.iter().any(|prefix| lower.starts_with(prefix)) {
-                faults.push(format!("argument `{name}` lets the model claim consent: remove it; the gate asks"));
+                faults.push(format!(
+                    "argument `{name}` lets the model claim consent: remove it; the gate asks"
+                ));
             }
         }
     }
@@ -190,7 +206,9 @@ fn schema_faults(schema: &Value) -> Vec<String> {
     }
     let depth = depth(schema);
     if depth > SCHEMA_DEPTH_MAX {
-        faults.push(format!("the arguments nest {depth} deep: expected at most {SCHEMA_DEPTH_MAX}"));
+        faults.push(format!(
+            "the arguments nest {depth} deep: expected at most {SCHEMA_DEPTH_MAX}"
+        ));
     }
     faults
 }
@@ -207,7 +225,9 @@ fn property_names(schema: &Value) -> Vec<String> {
 
 fn mentions_ref(schema: &Value) -> bool {
     let mut found = false;
-    walk(schema, &mut |node| found |= node.get("$ref").is_some_and(Value::is_string));
+    walk(schema, &mut |node| {
+        found |= node.get("$ref").is_some_and(Value::is_string)
+    });
     found
 }
 
@@ -223,7 +243,10 @@ fn walk(node: &Value, visit: &mut impl FnMut(&Value)) {
 /// How many objects and arrays of arguments lie inside one another, the root counted.
 fn depth(schema: &Value) -> usize {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let inner = properties.into_iter().flat_map(|known| known.values()).chain(schema.get("items"));
+    let inner = properties
+        .into_iter()
+        .flat_map(|known| known.values())
+        .chain(schema.get("items"));
     match schema.get("type").and_then(Value::as_str) {
         Some("object" | "array") => 1 + inner.map(depth).max().unwrap_or(0),
         _ => 0,

@@ -45,7 +45,10 @@ impl<A> Gate<A> {
     /// `Send 'closed' to 0 7 7 0 0.`; the device speaks it and adds its own question. It must not end in a word that
     /// is an answer.
     pub fn voice(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
-        Self { summary: Box::new(summary), slots: Box::new(|_| Vec::new()) }
+        Self {
+            summary: Box::new(summary),
+            slots: Box::new(|_| Vec::new()),
+        }
     }
 
     /// The pieces that must be heard exactly: digits, amounts, names.
@@ -111,7 +114,10 @@ pub struct Declaration {
 
 impl fmt::Debug for Declaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Declaration").field("name", &self.name).field("effect", &self.effect).finish_non_exhaustive()
+        f.debug_struct("Declaration")
+            .field("name", &self.name)
+            .field("effect", &self.effect)
+            .finish_non_exhaustive()
     }
 }
 
@@ -150,13 +156,20 @@ impl<A: 'static> ToolBuilder<A> {
             }
             // An empty struct has a schema without properties; a declaration wants them said.
             if root.get("type").and_then(Value::as_str) == Some("object") {
-                root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+                root.entry("properties")
+                    .or_insert_with(|| Value::Object(serde_json::Map::new()));
             }
         }
         Self::erased(name, description, schema, needs, body_of(body))
     }
 
-    pub(crate) fn erased(name: &str, description: String, schema: Value, needs: Vec<Need>, body: Body) -> Self {
+    pub(crate) fn erased(
+        name: &str,
+        description: String,
+        schema: Value,
+        needs: Vec<Need>,
+        body: Body,
+    ) -> Self {
         let declaration = Declaration {
             name: name.to_owned(),
             description,
@@ -173,7 +186,10 @@ impl<A: 'static> ToolBuilder<A> {
             built_in: false,
             ends_session: false,
         };
-        Self { declaration, args: PhantomData }
+        Self {
+            declaration,
+            args: PhantomData,
+        }
     }
 
     /// Another name than the function's: letters, digits and `_`, at most 64, not starting with a digit.

@@ -32,7 +32,8 @@ arguments.
 
 const ON_SUCCESS: &str =
     "Say in 1 short spoken sentence that the message was sent. Do not read the number out again.";
-const ON_FAILURE: &str = "Say in 1 spoken sentence that the message was not sent, and why. Offer to try again later.";
+const ON_FAILURE: &str =
+    "Say in 1 spoken sentence that the message was not sent, and why. Offer to try again later.";
 
 /// Sends a short text message to a phone number. Use it when the person asks to have something sent to somebody.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -100,8 +101,10 @@ pub fn send_notification(outbox: Arc<dyn Outbox>, timeout: Duration) -> ToolBuil
         .named("send_notification")
         .effect(Effect::Outbound)
         .gate(
-            Gate::voice(|args: &SendNotification| format!("Send '{}' to {}.", args.message, args.phone.spoken()))
-                .slots(|args| vec![args.phone.digits().to_owned()]),
+            Gate::voice(|args: &SendNotification| {
+                format!("Send '{}' to {}.", args.message, args.phone.spoken())
+            })
+            .slots(|args| vec![args.phone.digits().to_owned()]),
         )
         .instruct(RULES)
         .on_failure(ON_FAILURE)
@@ -120,11 +123,20 @@ async fn send(args: SendNotification, cx: Cx, outbox: Arc<dyn Outbox>) -> Result
     };
     cx.begin_effect()?;
     match outbox.post(post).await {
-        Ok(Reply { status: 200..=299, .. }) => Ok(ToolResult::ok("The message was sent.")
+        Ok(Reply {
+            status: 200..=299, ..
+        }) => Ok(ToolResult::ok("The message was sent.")
             .then_say(ON_SUCCESS)
-            .event("notification_sent", json!({"phone_ends_in": args.phone.last_four()}))),
+            .event(
+                "notification_sent",
+                json!({"phone_ends_in": args.phone.last_four()}),
+            )),
         Ok(Reply { status, body }) => {
-            let blame = if status < 500 { "refused the message" } else { "has a fault" };
+            let blame = if status < 500 {
+                "refused the message"
+            } else {
+                "has a fault"
+            };
             let result = ToolResult::error(format!("the notification service {blame} (HTTP {status})"));
             Ok(match body {
                 Some(body) => result.data(body),

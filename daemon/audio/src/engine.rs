@@ -155,7 +155,6 @@ impl Handle {
     ///
     /// # Errors
     /// The command itself when [`COMMANDS_MAX`] are waiting or the worker has ended. Offer it again 10 ms later.
-    #[expect(clippy::result_large_err, reason = "the error is the command, given back")]
     pub fn command(&self, command: Command) -> Result<(), Command> {
         self.shared
             .commands

@@ -114,6 +114,16 @@ impl Seen {
     }
 }
 
+/// What the loudspeaker is doing. Between utterances the ring is kept shorter: what comes next is heard sooner, and a
+/// ring that runs dry is not heard at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// An utterance plays, or is about to.
+    Playing,
+    /// Silence.
+    Idle,
+}
+
 /// An open loudspeaker.
 pub(crate) struct Outlet {
     line: PlaybackLine,
@@ -123,8 +133,9 @@ pub(crate) struct Outlet {
     ready: Vec<f32>,
     /// Position in the rendered stream at which this device took over.
     base: u64,
-    /// The ring is kept this full.
-    target: usize,
+    /// The ring is kept this full while an utterance plays, and this full while none does.
+    playing: usize,
+    idle: usize,
     frames: Seen,
     underrun: Seen,
 }
@@ -133,9 +144,9 @@ impl Outlet {
     /// Takes over at position `base` of the rendered stream.
     pub(crate) fn new(line: PlaybackLine, base: u64) -> Self {
         let hop = usize::try_from(line.rate.frames_in(HOP).0).unwrap_or(480);
-        let target = (2 * hop)
-            .max(line.period + hop)
-            .min(line.ring.buffer().capacity());
+        let capacity = line.ring.buffer().capacity();
+        let playing = (2 * hop).max(line.period + hop).min(capacity);
+        let idle = (line.period + hop / 2).min(playing);
         let resampler = Resampler::new(Hz::K24, line.rate);
         let (frames, underrun) = (Seen::default(), Seen::default());
         Self {
@@ -143,16 +154,21 @@ impl Outlet {
             resampler,
             ready: Vec::new(),
             base,
-            target,
+            playing,
+            idle,
             frames,
             underrun,
         }
     }
 
-    /// Frames the ring has room for before it is as full as it should be, at the device's rate.
-    pub(crate) fn wants(&self) -> usize {
+    /// Whether the ring is less full than it should be.
+    pub(crate) fn is_hungry(&self, load: Load) -> bool {
         let queued = self.line.ring.buffer().capacity() - self.line.ring.slots();
-        self.target.saturating_sub(queued + self.ready.len())
+        let target = match load {
+            Load::Playing => self.playing,
+            Load::Idle => self.idle,
+        };
+        queued + self.ready.len() < target
     }
 
     /// Takes one rendered hop, gain applied, ±1.0.

@@ -67,6 +67,10 @@ fn is_levels(event: &Event) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+    #![allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "a test looks at the events it is about"
+    )]
 
     use std::sync::{Arc, Mutex};
 

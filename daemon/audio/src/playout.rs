@@ -334,6 +334,13 @@ impl Playout {
         !self.spans.is_empty()
     }
 
+    /// True while there is audio to render, or some that has been rendered and not yet heard.
+    pub(crate) fn is_playing(&self) -> bool {
+        self.is_audible()
+            || self.fading.is_some()
+            || self.utterances.iter().any(|utterance| utterance.queued > 0)
+    }
+
     /// Everything before position `to` has left the loudspeaker, or passed where one should be. Positions never go
     /// back and never pass what was rendered.
     pub(crate) fn advance(&mut self, to: u64, audible: Audible) {

@@ -16,7 +16,7 @@ use crate::dsp::fade::Ramp;
 use crate::dsp::level::Meter;
 use crate::dsp::vad::{Change as SpeechChange, Vad};
 use crate::dsp::{HOP_16K, HOP_24K};
-use crate::line::{Intake, Outlet, Void};
+use crate::line::{Intake, Load, Outlet, Void};
 use crate::outbox::Outbox;
 use crate::playout::{Audible, Change as PlayoutChange, Playout};
 use crate::rt::{CaptureLine, PlaybackLine};
@@ -297,7 +297,7 @@ impl Worker {
         match &mut loudspeaker.output {
             Output::Pending => {}
             Output::Open(outlet) => {
-                while outlet.wants() > 0 {
+                while outlet.is_hungry(load(&loudspeaker.playout)) {
                     let hop = render(
                         &mut loudspeaker.playout,
                         &mut loudspeaker.gain,
@@ -374,6 +374,14 @@ impl Microphone {
             }
             outbox.push(Event::Mic(chunk));
         }
+    }
+}
+
+fn load(playout: &Playout) -> Load {
+    if playout.is_playing() {
+        Load::Playing
+    } else {
+        Load::Idle
     }
 }
 

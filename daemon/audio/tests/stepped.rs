@@ -1,6 +1,10 @@
 //! The whole worker on virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at the events it is about"
+)]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

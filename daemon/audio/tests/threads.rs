@@ -1,6 +1,10 @@
 //! The worker on its own thread, in real time. Nothing here judges how long anything took.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at the events it is about"
+)]
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -371,6 +371,7 @@ impl Session {
             Owes::Speech => true,
         });
         if owed {
+            self.asked_to_speak = true;
             self.follow_ups();
             self.follow_ups.1 += 1;
         }

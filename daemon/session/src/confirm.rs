@@ -209,3 +209,78 @@ pub(crate) fn permit_without_question(
         turn,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a test that cannot go on should stop where it is"
+    )]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(effect: Effect, ungated: bool) -> ToolSpec {
+        ToolSpec {
+            name: "send_text".into(),
+            effect,
+            ungated,
+            needs_result_now: false,
+            timeout: Duration::from_secs(8),
+            ends_session: false,
+        }
+    }
+
+    fn prepared(summary: Option<&str>) -> Prepared {
+        Prepared {
+            args: json!({"phone": "12345"}),
+            digest: [7; 32],
+            summary: summary.map(str::to_owned),
+            slots: vec!["12345".into()],
+        }
+    }
+
+    #[test]
+    fn what_only_looks_needs_no_question() {
+        for spec in [
+            spec(Effect::Read, false),
+            spec(Effect::Local, false),
+            spec(Effect::Outbound, true),
+        ] {
+            let permit = observing(&spec, prepared(None)).unwrap();
+            assert_eq!((permit.name(), permit.grant()), ("send_text", None));
+            assert_eq!(permit.args(), &json!({"phone": "12345"}));
+        }
+    }
+
+    #[test]
+    fn a_guarded_tool_needs_one() {
+        let guarded = spec(Effect::Outbound, false);
+        assert_eq!(
+            observing(&guarded, prepared(Some("Send."))).unwrap_err(),
+            NeedsConsent
+        );
+        assert_eq!(
+            ask_at_console(&guarded, prepared(None)).unwrap_err(),
+            NeedsConsent
+        );
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_typed_consent() {
+        let guarded = spec(Effect::Outbound, false);
+        let ask = || ask_at_console(&guarded, prepared(Some("Send to 12345."))).unwrap();
+        assert_eq!(ask().sentence(), "Send to 12345.");
+        let permit = ask().answer("yes, 12345\n").unwrap();
+        assert!(permit.grant().is_some());
+        for (typed, reading) in [
+            ("", Reading::Unclear),
+            ("y", Reading::Unclear),
+            ("no", Reading::No),
+            ("yes, 54321", Reading::Amend),
+        ] {
+            assert_eq!(ask().answer(typed).unwrap_err(), NotAgreed { reading }, "{typed}");
+        }
+    }
+}

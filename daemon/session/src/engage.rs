@@ -135,6 +135,7 @@ impl Session {
             return;
         }
         self.stop_unbegun_calls();
+        self.asked_to_speak = false;
         let ended = self.reply.give_up(&mut self.cx);
         self.on_reply_ended(ended);
         self.on_goodbye_due();
@@ -145,6 +146,7 @@ impl Session {
                 }
             }
             Closed::Outage => self.tell_of_outage(),
+            Closed::Again if self.waiting.is_some() && self.link.is_outage() => self.tell_of_outage(),
             Closed::Again | Closed::Nothing => {}
         }
     }
@@ -169,6 +171,7 @@ impl Session {
         let quiet = self.reply.is_quiet()
             && self.ledger.is_empty()
             && self.waiting.is_none()
+            && !self.asked_to_speak
             && !self.person.is_speaking();
         if quiet && self.link.is_leaving() {
             self.link.rotate(&mut self.cx);
@@ -209,7 +212,8 @@ impl Session {
     /// Nothing said, asked or agreed to so far may reach into the next conversation.
     fn end_conversation(&mut self) {
         self.gate.drop_all(&mut self.cx);
-        for (call, open) in self.ledger.clear() {
+        let (open, unsent) = self.ledger.clear();
+        for (call, open) in open {
             if let Stage::Running(running) = &open.stage
                 && !running.begun
             {
@@ -219,6 +223,14 @@ impl Session {
                 call,
                 name: open.name,
                 why: "the session ended",
+            });
+        }
+        for given in unsent {
+            let why = "the session ended before its answer was sent";
+            self.cx.notice(Notice::CallClosed {
+                call: given.call,
+                name: given.name,
+                why,
             });
         }
         self.reply.give_up(&mut self.cx);

@@ -428,15 +428,23 @@ impl Ledger {
         self.responses.remove(place)
     }
 
-    /// The conversation is over: nothing of it will be answered. The calls that were open.
-    pub(crate) fn clear(&mut self) -> Vec<(CallKey, Open)> {
+    /// The conversation is over: nothing of it will be answered. The calls that were open, and those whose answer was
+    /// ready but not sent.
+    pub(crate) fn clear(&mut self) -> (Vec<(CallKey, Open)>, Vec<Given>) {
+        let unsent = std::mem::take(&mut self.responses)
+            .into_iter()
+            .flat_map(|response| response.places)
+            .filter_map(|place| match place {
+                Place::Answered(given) => Some(given),
+                Place::Owed(_) => None,
+            })
+            .collect();
         self.ids.clear();
-        self.responses.clear();
         self.queue.clear();
         self.running = None;
         self.taken_back.clear();
         self.seen.clear();
         self.done.clear();
-        std::mem::take(&mut self.open).into_iter().collect()
+        (std::mem::take(&mut self.open).into_iter().collect(), unsent)
     }
 }

@@ -9,6 +9,23 @@
 //! Call [`Session::handle`] with one [`Input`] and the time, then drain [`Session::poll`] until `None`, acting on each
 //! [`Output`] in order, before the next input. Give [`Input::Timeout`] when [`Session::deadline`] has come. The same
 //! inputs at the same times with the same seed give the same outputs.
+//!
+//! - Each [`Output::Connect`] ends in one [`Input::LinkClosed`], whatever became of it, also after
+//!   [`Output::Disconnect`], which can come when the transport is already gone. One transport at a time: a `Connect`
+//!   that comes while the old one closes waits for it. What the old one still says may be given or dropped.
+//! - Each utterance handed out ends in one [`Input::PlayoutFinished`], also if it was flushed or could not be played.
+//!   A line that is still being rendered when [`Output::Flush`] comes is flushed too. [`Input::PlayoutStarted`] comes
+//!   before it if any of the utterance was heard.
+//! - Each [`Output::Run`] ends in one [`Input::Outcome`], also after [`Output::Cancel`], after which it may be late: it
+//!   is then dropped. [`Input::EffectBegun`] comes before it if the call passed its point of no return.
+//! - Whatever breaks this contract costs at most a wait: every wait on somebody else has a named timer.
+//!
+//! # Invariants
+//! - [`Permit`] is made in [`confirm`] only. For a guarded tool that takes a question rendered from the arguments that
+//!   will run, heard to its end, and a later turn of local speech whose whole transcript reads as a yes. No model
+//!   output, tool result, note or reconnect is evidence.
+//! - A call has one answer, in the conversation that asked for it, or is closed with a reason.
+//! - "Speaking" and "heard" come from playout reports, never from what was queued.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

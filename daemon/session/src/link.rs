@@ -12,6 +12,9 @@ use crate::seam::{Capabilities, FailureCause, LinkFailure};
 use crate::snapshot::LinkState;
 use crate::timers::Timer;
 
+/// Failures in a row that make an outage: one is over within a second or two, and what is said meanwhile is kept.
+const OUTAGE: u32 = 2;
+
 /// The connection, and what is kept from one to the next.
 pub(crate) struct Link {
     state: State,
@@ -120,9 +123,9 @@ impl Link {
         matches!(self.state, State::Up { leaving: true, .. })
     }
 
-    /// An attempt has failed and none has worked since.
+    /// The link was lost, and not just for a moment: trying again did not help at once, or cannot.
     pub(crate) fn is_outage(&self) -> bool {
-        self.failures > 0 && !matches!(self.state, State::Up { .. } | State::Down)
+        self.failures >= OUTAGE && !matches!(self.state, State::Up { .. } | State::Down)
     }
 
     /// True once per outage.
@@ -284,6 +287,12 @@ impl Link {
                 self.retry(cx, failure.cause, &failure.text);
                 Closed::Again
             }
+            // A transport that was given up for has reported its end after all.
+            connecting @ State::Connecting { .. } if failure.cause == FailureCause::Requested => {
+                self.state = connecting;
+                cx.after(Timer::Setup, cx.config.patience.setup);
+                Closed::Nothing
+            }
             State::Connecting { .. } | State::Up { .. } => {
                 self.retry(cx, failure.cause, &failure.text);
                 if is_curable(failure.cause) {
@@ -319,6 +328,9 @@ impl Link {
 
     fn retry(&mut self, cx: &mut Context, cause: FailureCause, text: &str) {
         self.failures = self.failures.saturating_add(1);
+        if !is_curable(cause) {
+            self.failures = self.failures.max(OUTAGE);
+        }
         if self.handle.is_some() {
             self.handle_failures += 1;
         }

@@ -133,7 +133,7 @@ pub enum Notice {
         /// The question.
         pending: PendingId,
     },
-    /// The question was cut before its end and will be asked again.
+    /// The question was cut before its end, or another was heard after it: it will be asked again.
     GateCut {
         /// The question.
         pending: PendingId,

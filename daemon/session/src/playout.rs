@@ -122,17 +122,15 @@ impl Playout {
         true
     }
 
-    /// False for an utterance that is not live: a report that came twice or too late.
+    /// What is over. `None` for an utterance that is not live: a report that came twice or too late.
     pub(crate) fn finished(
         &mut self,
         cx: &mut Context,
         utterance: UtteranceId,
         heard: Frames,
         cut: bool,
-    ) -> bool {
-        let Some(live) = self.live.remove(&utterance) else {
-            return false;
-        };
+    ) -> Option<Spoken> {
+        let live = self.live.remove(&utterance)?;
         let heard = heard.span(Hz::K24);
         if let Stage::Flushed { by: Some(turn) } = live.stage {
             cx.notice(Notice::BargeIn {
@@ -148,12 +146,16 @@ impl Playout {
             cut,
         });
         self.watch(cx);
-        true
+        Some(live.what)
     }
 
-    /// Gives up for everything that is live; their ids.
-    pub(crate) fn lose(&mut self, cx: &mut Context) -> Vec<UtteranceId> {
-        let lost: Vec<_> = std::mem::take(&mut self.live).into_keys().collect();
+    /// Gives up for everything that is live.
+    pub(crate) fn lose(&mut self, cx: &mut Context) -> Vec<(UtteranceId, Spoken)> {
+        let lost = std::mem::take(&mut self.live);
+        let lost: Vec<_> = lost
+            .into_iter()
+            .map(|(utterance, live)| (utterance, live.what))
+            .collect();
         self.watch(cx);
         lost
     }

@@ -26,6 +26,7 @@ impl Session {
             ProviderEvent::ReplyAudio(pcm) if pcm.is_empty() => {}
             ProviderEvent::ReplyAudio(pcm) => {
                 self.link.on_content();
+                self.asked_to_speak = false;
                 if self.reply.audio(&mut self.cx, &mut self.playout, pcm).is_some() {
                     self.ledger.on_speech();
                     self.on_goodbye_audio();
@@ -47,6 +48,7 @@ impl Session {
                 let ended = self.reply.turn_complete(&mut self.cx, more);
                 self.on_reply_ended(ended);
                 if !more {
+                    self.asked_to_speak = false;
                     self.on_goodbye_due();
                 }
             }

@@ -46,6 +46,8 @@ pub struct Session {
     pub(crate) notes: VecDeque<String>,
     /// Answers of this turn that asked the model to speak again.
     pub(crate) follow_ups: (TurnId, u32),
+    /// An answer asked the model to speak, and it has not yet.
+    pub(crate) asked_to_speak: bool,
     pub(crate) answered: u64,
 }
 
@@ -69,6 +71,7 @@ impl Session {
             clips: Clips::default(),
             notes: VecDeque::new(),
             follow_ups: (TurnId(0), 0),
+            asked_to_speak: false,
             answered: 0,
         }
     }

@@ -6,7 +6,7 @@ use units::{Frames, TurnId, UtteranceId};
 
 use crate::config::Engage;
 use crate::engage::Run;
-use crate::notice::Notice;
+use crate::notice::{Notice, Spoken};
 use crate::session::Session;
 use crate::timers::Timer;
 use crate::{LineKind, Output};
@@ -35,6 +35,7 @@ impl Session {
             return;
         }
         self.waiting = None;
+        self.asked_to_speak = false;
         self.cx.timers.clear(Timer::Reply);
         self.reply.person_spoke();
         if self.run == Run::On && matches!(self.cx.config.engage, Engage::Voice { .. }) {
@@ -134,8 +135,8 @@ impl Session {
     }
 
     pub(crate) fn on_playout_finished(&mut self, utterance: UtteranceId, heard: Frames, cut: bool) {
-        if self.playout.finished(&mut self.cx, utterance, heard, cut) {
-            self.on_utterance_over(utterance, cut);
+        if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
+            self.on_utterance_over(utterance, what, cut);
         }
     }
 
@@ -145,18 +146,20 @@ impl Session {
         self.cx.notice(Notice::PlayoutLost {
             utterances: lost.len(),
         });
-        for utterance in lost {
-            self.on_utterance_over(utterance, true);
+        for (utterance, what) in lost {
+            self.on_utterance_over(utterance, what, true);
         }
     }
 
-    fn on_utterance_over(&mut self, utterance: UtteranceId, cut: bool) {
+    fn on_utterance_over(&mut self, utterance: UtteranceId, what: Spoken, cut: bool) {
         if self.reply.open() == Some(utterance) {
             // It was lost on the way to the loudspeaker: what still comes is another utterance.
             let ended = self.reply.generated(&mut self.cx);
             self.on_reply_ended(ended);
         }
-        self.gate
-            .on_played(&mut self.cx, self.person.turn(), utterance, cut);
+        if what == Spoken::Line(LineKind::ReadBack) {
+            self.gate
+                .on_question_played(&mut self.cx, self.person.turn(), utterance, cut);
+        }
     }
 }

@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal::{Rehearsal, Voices};
-use session::Notice;
+use session::{LineKind, Notice};
 use tokio::time::{MissedTickBehavior, interval};
 use units::{Instant, Pcm};
 
-use crate::assembly::{Assembly, AssemblyError, Extend};
+use crate::assembly::{self, Assembly, AssemblyError, Extend};
 use crate::config::{Config, Faults, Sources};
 use crate::driver::DriverError;
 use crate::identity::Identity;
@@ -139,6 +139,7 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         write_wav(&paths.person, &microphone).map_err(|cause| paths.fault(&paths.person, cause))?;
     }
     let config = config(options, &paths, &sink)?;
+    let speech = assembly::speech(&config);
     let witness = Witness::default();
     let timeline = fs::File::create(&paths.timeline).map_err(|cause| paths.fault(&paths.timeline, cause))?;
     let mut assembly = Assembly::new(config, extend)
@@ -175,7 +176,13 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         server.abort();
         ended?;
     }
+    let read_back = match witness.read_back() {
+        // A voice that cannot speak has failed the demo already, and said why.
+        Some(text) => speech.render(text).await.ok(),
+        None => None,
+    };
     let facts = verdict::Facts {
+        read_back,
         report: rehearsal.report(),
         deliveries: sink.deliveries(),
         notices: witness.notices(),
@@ -305,20 +312,37 @@ impl Connect for Redirect {
 
 /// Remembers what was noticed, to be judged afterwards.
 #[derive(Clone, Debug, Default)]
-pub struct Witness(Arc<Mutex<Vec<(Instant, Notice)>>>);
+pub struct Witness(Arc<Mutex<Testimony>>);
+
+#[derive(Debug, Default)]
+struct Testimony {
+    notices: Vec<(Instant, Notice)>,
+    read_back: Option<String>,
+}
 
 impl Witness {
     /// Everything noticed, in order.
     #[must_use]
     pub fn notices(&self) -> Vec<(Instant, Notice)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).notices.clone()
+    }
+
+    /// The first question the device asked, in its words.
+    #[must_use]
+    pub fn read_back(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).read_back.clone()
     }
 }
 
 impl Observer for Witness {
     fn observe(&mut self, at: Instant, moment: &Moment<'_>) {
-        if let Moment::Notice(notice) = moment {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push((at, (*notice).clone()));
+        let mut testimony = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match moment {
+            Moment::Notice(notice) => testimony.notices.push((at, (*notice).clone())),
+            Moment::Line { text, kind: LineKind::ReadBack } => {
+                testimony.read_back.get_or_insert_with(|| (*text).to_owned());
+            }
+            Moment::Line { .. } | Moment::Event(_) | Moment::Audio(_) | Moment::Anomaly(_) => {}
         }
     }
 }

@@ -229,8 +229,12 @@ fn pcm_rate(mime_type: &str) -> Option<Hz> {
 }
 
 fn calls(call: ToolCall, out: &mut Vec<Heard>) {
-    let calls: Vec<ProviderCall> = call
-        .function_calls
+    let (named, nameless): (Vec<_>, Vec<_>) =
+        call.function_calls.into_iter().partition(|call| !call.name.is_empty());
+    if !nameless.is_empty() {
+        out.push(Heard::Anomaly(format!("{} calls without a name are ignored", nameless.len())));
+    }
+    let calls: Vec<ProviderCall> = named
         .into_iter()
         .map(|call| ProviderCall {
             id: call.id.filter(|id| !id.is_empty()),

@@ -175,10 +175,11 @@ mod tests {
 
     fn say(text: &str) -> Say {
         let scenario = crate::Scenario::parse(&format!("name = \"t\"\n[[turn]]\nsteps = [{text}]")).unwrap();
-        match &scenario.turns[0].steps[0].action {
-            crate::scenario::Action::Say(say) => say.clone(),
-            other => panic!("{other:?}"),
-        }
+        let crate::scenario::Action::Do(crate::scenario::Deed::Say(say)) = &scenario.turns[0].steps[0].action
+        else {
+            panic!("{text} is not something to say");
+        };
+        say.clone()
     }
 
     fn voices() -> Voices {

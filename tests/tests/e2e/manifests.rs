@@ -7,16 +7,16 @@ use std::path::Path;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("daemon/units", &[]),
     ("daemon/session", &["units", "serde_json", "tracing"]),
-    ("daemon/audio", &["units", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"]),
+    ("daemon/audio", &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"]),
     ("hal", &["heapless", "thiserror", "tokio", "tracing"]),
     (
         "tools",
-        &["hal", "units", "jsonschema", "reqwest", "schemars", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        &["hal", "units", "jsonschema", "reqwest", "rustls", "schemars", "serde", "serde_json", "thiserror", "tokio", "tracing"],
     ),
     (
         "tests/rehearsal",
         &[
-            "base64", "clap", "futures-util", "serde", "serde_json", "symphonia", "thiserror", "tokio",
+            "base64", "clap", "futures-util", "serde", "serde_json", "symphonia", "thiserror", "tokio", "units",
             "tokio-tungstenite", "toml", "tracing", "tracing-subscriber",
         ],
     ),

@@ -6,8 +6,8 @@ use std::fmt::Display;
 
 use serde::Serialize;
 use serde::ser::{
-    Error, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-    SerializeTupleVariant, Serializer,
+    Error, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
 /// What a value holds that JSON cannot carry.
@@ -80,11 +80,18 @@ impl Serializer for Walk {
     }
 
     fn serialize_f64(self, number: f64) -> Verdict {
-        if number.is_finite() { Ok(()) } else { Err(Fault(format!("the number {number} is not finite"))) }
+        if number.is_finite() {
+            Ok(())
+        } else {
+            Err(Fault(format!("the number {number} is not finite")))
+        }
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> Verdict {
-        Err(Fault(format!("{} raw bytes have no meaning to a model", bytes.len())))
+        Err(Fault(format!(
+            "{} raw bytes have no meaning to a model",
+            bytes.len()
+        )))
     }
 
     fn serialize_none(self) -> Verdict {
@@ -129,7 +136,13 @@ impl Serializer for Walk {
         Ok(self)
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Fault> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Fault> {
         Ok(self)
     }
 
@@ -141,7 +154,13 @@ impl Serializer for Walk {
         Ok(self)
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Fault> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Fault> {
         Ok(self)
     }
 }
@@ -234,9 +253,15 @@ mod tests {
 
     #[test]
     fn ordinary_values_pass() {
-        let reading = Reading { zone: "dock", values: vec![Some(1.5), None] };
+        let reading = Reading {
+            zone: "dock",
+            values: vec![Some(1.5), None],
+        };
         assert_eq!(check(&reading), Ok(()));
-        assert_eq!(check(&(Shape::Unit, Shape::Tuple(1.0, 2), Shape::Named { x: -0.0 })), Ok(()));
+        assert_eq!(
+            check(&(Shape::Unit, Shape::Tuple(1.0, 2), Shape::Named { x: -0.0 })),
+            Ok(())
+        );
         assert_eq!(check(&BTreeMap::from([("a", 1)])), Ok(()));
         assert_eq!(check("text"), Ok(()));
     }
@@ -245,7 +270,13 @@ mod tests {
     fn numbers_that_are_none_are_found_at_any_depth() {
         assert!(check(&f64::NAN).is_err());
         assert!(check(&f32::INFINITY).is_err());
-        assert!(check(&Reading { zone: "dock", values: vec![None, Some(f64::NEG_INFINITY)] }).is_err());
+        assert!(
+            check(&Reading {
+                zone: "dock",
+                values: vec![None, Some(f64::NEG_INFINITY)]
+            })
+            .is_err()
+        );
         assert!(check(&Shape::Tuple(f32::NAN, 0)).is_err());
         assert!(check(&Shape::Named { x: f64::NAN }).is_err());
         assert!(check(&BTreeMap::from([("a", Some(f64::NAN))])).is_err());
@@ -253,7 +284,10 @@ mod tests {
 
     #[test]
     fn keys_that_are_no_strings_are_found() {
-        assert_eq!(check(&BTreeMap::from([(1, "a")])), Err(Fault("the map key 1 is not a string".to_owned())));
+        assert_eq!(
+            check(&BTreeMap::from([(1, "a")])),
+            Err(Fault("the map key 1 is not a string".to_owned()))
+        );
         assert!(check(&BTreeMap::from([((1, 2), "a")])).is_err());
         assert!(check(&BTreeMap::from([(true, "a")])).is_err());
     }

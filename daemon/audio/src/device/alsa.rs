@@ -1,7 +1,7 @@
 //! The devices of this machine, through ALSA.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -131,6 +131,10 @@ fn find(direction: Direction, name: &str) -> Result<Device, DeviceError> {
 }
 
 /// Turns what the sound system says into what a technician can act on.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "another crate's enum, which grows; the rest has one remedy"
+)]
 pub(super) fn explain(device: String, error: &cpal::Error) -> DeviceError {
     match error.kind() {
         ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => DeviceError::Missing { device },
@@ -166,18 +170,16 @@ impl Choice {
     }
 }
 
+/// Sample formats this crate can do, the best first.
+const FORMATS: [SampleFormat; 3] = [SampleFormat::F32, SampleFormat::I32, SampleFormat::I16];
+
 /// The preference for a channel count that will not do.
 const UNFIT: u16 = u16::MAX;
 
 /// Picks the format nearest to 48 kHz, then the channel count `prefer` ranks lowest, then floats, then the longest
 /// integers. What is [`UNFIT`] is picked only when there is nothing else.
 fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) -> Option<Choice> {
-    let rank = |format| match format {
-        SampleFormat::F32 => Some(0),
-        SampleFormat::I32 => Some(1),
-        SampleFormat::I16 => Some(2),
-        _ => None,
-    };
+    let rank = |format| FORMATS.iter().position(|known| *known == format);
     offers
         .iter()
         .filter(|offer| offer.channels() > 0)
@@ -254,10 +256,13 @@ fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
     let rate = rate(choice, &text)?;
     let (line, stream) = first_that_works(choice, &text, |config| {
         let (end, line) = capture(rate, choice.channels);
-        let stream = match choice.format {
-            SampleFormat::F32 => input::<f32>(&device, config, end),
-            SampleFormat::I32 => input::<i32>(&device, config, end),
-            _ => input::<i16>(&device, config, end),
+        // `choose` gives nothing but these.
+        let stream = if choice.format == SampleFormat::F32 {
+            input::<f32>(&device, config, end)
+        } else if choice.format == SampleFormat::I32 {
+            input::<i32>(&device, config, end)
+        } else {
+            input::<i16>(&device, config, end)
         };
         stream.map(|stream| (line, stream))
     })?;
@@ -291,10 +296,13 @@ fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
             BufferSize::Default => PERIOD_MAX,
         };
         let (end, line) = playback(rate, choice.channels, usize::try_from(asked).unwrap_or(0));
-        let stream = match choice.format {
-            SampleFormat::F32 => output::<f32>(&device, config, end, rate),
-            SampleFormat::I32 => output::<i32>(&device, config, end, rate),
-            _ => output::<i16>(&device, config, end, rate),
+        // `choose` gives nothing but these.
+        let stream = if choice.format == SampleFormat::F32 {
+            output::<f32>(&device, config, end, rate)
+        } else if choice.format == SampleFormat::I32 {
+            output::<i32>(&device, config, end, rate)
+        } else {
+            output::<i16>(&device, config, end, rate)
         };
         stream.map(|stream| (line, stream))
     })?;
@@ -325,14 +333,18 @@ fn first_that_works<T>(
     device: &str,
     mut build: impl FnMut(StreamConfig) -> Result<T, cpal::Error>,
 ) -> Result<T, DeviceError> {
-    build(choice.config(choice.period))
-        .or_else(|error| match error.kind() {
-            ErrorKind::UnsupportedConfig | ErrorKind::InvalidInput => {
-                build(choice.config(BufferSize::Default))
-            }
-            _ => Err(error),
-        })
-        .map_err(|error| explain(device.into(), &error))
+    let built = build(choice.config(choice.period)).or_else(|error| {
+        let is_format = matches!(
+            error.kind(),
+            ErrorKind::UnsupportedConfig | ErrorKind::InvalidInput
+        );
+        if is_format {
+            build(choice.config(BufferSize::Default))
+        } else {
+            Err(error)
+        }
+    });
+    built.map_err(|error| explain(device.into(), &error))
 }
 
 fn period(stream: &CpalStream) -> u32 {
@@ -374,7 +386,12 @@ fn output<S: Sample + cpal::SizedSample>(
     device.build_output_stream(config, on_data, on_error, Some(LOOK))
 }
 
-/// Notes what kind of trouble there is, once, and slows a storm of errors down. Runs on the stream's own thread.
+/// Notes what kind of trouble there is, once, and slows a storm of errors down. Runs on the stream's own thread, when
+/// there is no audio left to be late for: the one allocation is the report of the first error.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "another crate's enum, which grows; the rest has one remedy"
+)]
 fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
     move |error| {
         let fault = match error.kind() {
@@ -383,19 +400,19 @@ fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
             ErrorKind::DeviceNotAvailable | ErrorKind::StreamInvalidated => Fault::Gone,
             _ => Fault::Broken,
         };
-        if health
-            .fault
-            .compare_exchange(0, fault.code(), Relaxed, Relaxed)
-            .is_err()
-        {
+        if health.report.set(error.to_string()).is_err() {
             thread::sleep(STORM_PAUSE);
+            return;
         }
+        health.fault.store(fault.code(), Release);
     }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+    use std::sync::atomic::Ordering::Acquire;
 
     use super::*;
 
@@ -478,10 +495,10 @@ mod tests {
         let health = Arc::new(Health::default());
         let mut report = on_error(Arc::clone(&health));
         report(ErrorKind::Xrun.into());
-        assert_eq!(health.fault.load(Relaxed), 0);
+        assert_eq!(health.fault.load(Acquire), 0);
         report(ErrorKind::DeviceNotAvailable.into());
         report(ErrorKind::BackendError.into());
-        assert_eq!(Fault::from_code(health.fault.load(Relaxed)), Some(Fault::Gone));
+        assert_eq!(Fault::from_code(health.fault.load(Acquire)), Some(Fault::Gone));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::Receiver;
 
 use hound::{SampleFormat, WavReader, WavSpec, WavWriter};
@@ -226,12 +226,11 @@ impl Pump for Reel {
     fn pump(&mut self) {
         self.buffer.resize(self.cadence.next(), 0);
         self.device.fill(&mut self.buffer, None);
-        if self.write().is_err() {
-            self.device
-                .shared()
-                .health
-                .fault
-                .store(Fault::Broken.code(), Relaxed);
+        if let Err(error) = self.write() {
+            let health = &self.device.shared().health;
+            // Only the first report counts.
+            let _ = health.report.set(error.to_string());
+            health.fault.store(Fault::Broken.code(), Release);
         }
     }
 }

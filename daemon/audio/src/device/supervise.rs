@@ -4,7 +4,7 @@
 //! for a device: opening and closing happen on threads of their own, and one that hangs is left behind.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,9 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an open device may move no frame. The longest healthy gap seen is a few periods.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long it may take to its first frame. A sound server that has been idle takes up to 2 s (measured 2026-11).
+const FIRST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Pauses before opening again: doubled from the first to the last. The last keeps a device that is plugged in again
 /// within its 2 s.
@@ -127,14 +130,22 @@ impl<L: super::Line> Supervisor<L> {
                     *moved_at = now;
                 }
                 let waited = now.saturating_sub(*moved_at);
+                let timeout = if *frames == 0 {
+                    FIRST_TIMEOUT
+                } else {
+                    STALL_TIMEOUT
+                };
                 let device = || self.opener.device();
-                let error = match Fault::from_code(health.fault.load(Relaxed)) {
+                let error = match Fault::from_code(health.fault.load(Acquire)) {
                     Some(Fault::Gone) => DeviceError::Gone { device: device() },
-                    Some(Fault::Broken) => DeviceError::Failed {
-                        device: device(),
-                        message: "its stream broke down".into(),
-                    },
-                    None if waited >= STALL_TIMEOUT => DeviceError::Stalled {
+                    Some(Fault::Broken) => {
+                        let message = health.report.get().map_or("it gave no reason", String::as_str);
+                        DeviceError::Failed {
+                            device: device(),
+                            message: message.to_owned(),
+                        }
+                    }
+                    None if waited >= timeout => DeviceError::Stalled {
                         device: device(),
                         waited,
                     },

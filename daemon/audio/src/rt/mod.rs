@@ -6,8 +6,8 @@
 
 mod sample;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -28,6 +28,8 @@ pub struct Health {
     pub frames: AtomicU64,
     /// What the stream has reported: 0 for nothing, else a code its device understands. Set once.
     pub fault: AtomicU32,
+    /// The report in words. Set before `fault`, never from a data callback.
+    pub report: OnceLock<String>,
 }
 
 /// What the capture callback counts and is told.

@@ -188,24 +188,39 @@ impl Gate {
         }
     }
 
-    /// An utterance is over. If it is the question and was not cut, an answer can follow.
-    pub(crate) fn on_played(&mut self, cx: &mut Context, turn: TurnId, utterance: UtteranceId, cut: bool) {
+    /// The reading of a question is over. If it is the open one and was not cut, an answer can follow.
+    ///
+    /// One that was replaced can still be in the queue. Heard after the open one, it would make it unclear what a yes
+    /// is about, so the open one is asked again.
+    pub(crate) fn on_question_played(
+        &mut self,
+        cx: &mut Context,
+        turn: TurnId,
+        utterance: UtteranceId,
+        cut: bool,
+    ) {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Presented {
                 question,
                 utterance: own,
+            } if own == utterance && !cut => {
+                cx.notice(Notice::GatePresented { pending: question.id });
+                cx.after(Timer::GateDeadline, cx.config.gate.deadline);
+                self.state = State::Waiting {
+                    question,
+                    heard_at: cx.now,
+                };
+            }
+            State::Presented {
+                question,
+                utterance: own,
             } if own == utterance => {
-                if !cut {
-                    cx.notice(Notice::GatePresented { pending: question.id });
-                    cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-                    self.state = State::Waiting {
-                        question,
-                        heard_at: cx.now,
-                    };
-                } else {
-                    cx.notice(Notice::GateCut { pending: question.id });
-                    self.ask_again(cx, turn, question);
-                }
+                cx.notice(Notice::GateCut { pending: question.id });
+                self.ask_again(cx, turn, question);
+            }
+            State::Waiting { question, .. } if !cut => {
+                cx.notice(Notice::GateCut { pending: question.id });
+                self.ask_again(cx, turn, question);
             }
             other @ (State::Clear
             | State::Proposed(_)

@@ -143,16 +143,19 @@ transcripts! {
     fresh_after_loss
     gate_arguments
     gate_cut
+    gate_early_yes
     gate_first_approval_then_call
     gate_no_evidence
     gate_open_turn
     gate_outlives_link
     gate_readings
+    gate_replaced_question
     gate_same_turn
     gate_taken_back_yes
     gate_time
     gate_yes
     go_away_resume
+    link_closed_late
     link_permanent
     link_retry
     plain_turn

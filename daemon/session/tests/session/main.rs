@@ -9,3 +9,4 @@ mod properties;
 mod render;
 mod script;
 mod shop;
+mod world;

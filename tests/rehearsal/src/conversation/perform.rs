@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Conversation, Out, Phase};
 use crate::report::Answered;
-use crate::scenario::{Action, AnswerLike, CallPlan, Step, TurnEnd};
+use crate::scenario::{Action, AnswerLike, CallPlan, Deed, Step, TurnEnd};
 use crate::stage::Stage;
 use crate::utterance::{self, Item};
 use crate::wire;
@@ -164,10 +164,12 @@ impl Conversation {
             return true;
         }
         script.wait = Wait::Until(now);
-        match step.action {
-            Action::AwaitAnswer | Action::AfterAnswer(_)
-                if script.calls.iter().any(|id| stage.is_open(id)) =>
-            {
+        let then = match step.action {
+            Action::Do(deed) => {
+                self.act(stage, now, deed);
+                return true;
+            }
+            Action::Answers(_) if script.calls.iter().any(|id| stage.is_open(id)) => {
                 script.wait = Wait::Answers;
                 script.steps.push_front(step);
                 // A call that does not block the model leaves its turn finished; the answer starts another.
@@ -179,19 +181,18 @@ impl Conversation {
                 }
                 return false;
             }
-            Action::AwaitAnswer => self.read_answers(stage, now, step.expect.as_ref(), Vec::new()),
-            Action::AfterAnswer(steps) => self.read_answers(stage, now, step.expect.as_ref(), steps),
-            action => self.act(stage, now, action),
-        }
+            Action::Answers(then) => then.unwrap_or_default(),
+        };
+        self.read_answers(stage, now, step.expect.as_ref(), then);
         true
     }
 
     /// Does a step that does not wait.
-    fn act(&mut self, stage: &mut Stage, now: Instant, action: Action) {
+    fn act(&mut self, stage: &mut Stage, now: Instant, deed: Deed) {
         let Some(script) = &mut self.script else { return };
-        match action {
-            Action::Pause(span) => script.wait = Wait::Until(now + span),
-            Action::Say(say) => {
+        match deed {
+            Deed::Pause(span) => script.wait = Wait::Until(now + span),
+            Deed::Say(say) => {
                 script.wait = Wait::Sent;
                 script.stale = say.stale;
                 let wire = &stage.scenario.wire;
@@ -200,35 +201,33 @@ impl Conversation {
                 self.reply.say(stage, now, utterance);
                 self.perform_due(stage, now);
             }
-            Action::Call(plans) => {
+            Deed::Call(plans) => {
                 self.output_follows();
                 self.call(stage, now, &plans);
             }
-            Action::Think(text) => {
+            Deed::Think(text) => {
                 self.output_follows();
                 self.reply.open = true;
                 self.send(wire::thought(&text));
             }
-            Action::CancelCalls => {
+            Deed::CancelCalls => {
                 let ids = stage.cancel(&script.calls, now);
                 if !ids.is_empty() {
                     self.send(wire::cancellation(&ids));
                 }
             }
-            Action::GoAway(left) => {
+            Deed::GoAway(left) => {
                 self.expires = Some(now + left);
                 self.send(wire::go_away(left));
             }
-            Action::NotResumable => self.send(wire::not_resumable()),
-            Action::RawJson(value) => self.out.push_back(Out::Text(value.to_string())),
-            Action::RawText(text) => self.out.push_back(Out::Text(text)),
-            Action::RawBytes(bytes) => self.out.push_back(Out::Bytes(bytes)),
-            Action::Huge(bytes) => self.out.push_back(Out::Text(wire::huge(bytes).to_string())),
-            Action::Close(close) => self.close(close.code, &close.reason),
-            Action::Drop => self.finish(Out::Drop),
-            Action::HalfOpen => self.finish(Out::HalfOpen),
-            // Only `next_step` does these.
-            Action::AwaitAnswer | Action::AfterAnswer(_) => {}
+            Deed::NotResumable => self.send(wire::not_resumable()),
+            Deed::RawJson(value) => self.out.push_back(Out::Text(value.to_string())),
+            Deed::RawText(text) => self.out.push_back(Out::Text(text)),
+            Deed::RawBytes(bytes) => self.out.push_back(Out::Bytes(bytes)),
+            Deed::Huge(bytes) => self.out.push_back(Out::Text(wire::huge(bytes).to_string())),
+            Deed::Close(close) => self.close(close.code, &close.reason),
+            Deed::Drop => self.finish(Out::Drop),
+            Deed::HalfOpen => self.finish(Out::HalfOpen),
         }
     }
 

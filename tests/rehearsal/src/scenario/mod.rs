@@ -88,26 +88,12 @@ impl Scenario {
         fn collect<'a>(steps: &'a [Step], ids: &mut Vec<&'a str>) {
             for step in steps {
                 match &step.action {
-                    Action::Say(Say {
+                    Action::Do(Deed::Say(Say {
                         source: Source::Voice(id),
                         ..
-                    }) => ids.push(id),
-                    Action::AfterAnswer(steps) => collect(steps, ids),
-                    Action::Say(_)
-                    | Action::Call(_)
-                    | Action::AwaitAnswer
-                    | Action::Pause(_)
-                    | Action::CancelCalls
-                    | Action::GoAway(_)
-                    | Action::NotResumable
-                    | Action::Think(_)
-                    | Action::RawJson(_)
-                    | Action::RawText(_)
-                    | Action::RawBytes(_)
-                    | Action::Huge(_)
-                    | Action::Close(_)
-                    | Action::Drop
-                    | Action::HalfOpen => {}
+                    })) => ids.push(id),
+                    Action::Do(_) | Action::Answers(None) => {}
+                    Action::Answers(Some(then)) => collect(then, ids),
                 }
             }
         }
@@ -234,13 +220,18 @@ pub(crate) struct AnswerLike {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
+    /// Waits for every open call. Without steps the model then goes on by itself, whatever the scheduling; with
+    /// steps it does them, but only if an answer asks for speech.
+    Answers(Option<Vec<Step>>),
+    Do(Deed),
+}
+
+/// Something done at once.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
     Say(Say),
     /// One `toolCall` message.
     Call(Vec<CallPlan>),
-    /// Waits for every open call, then goes on whatever the scheduling: the model acts on its own.
-    AwaitAnswer,
-    /// Waits for every open call; the steps are done only if an answer asks for speech.
-    AfterAnswer(Vec<Step>),
     Pause(Duration),
     CancelCalls,
     /// Announces the end; the connection is closed when this much time has passed.

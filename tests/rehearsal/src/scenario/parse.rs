@@ -8,7 +8,7 @@ use toml::Spanned;
 use units::Hz;
 
 use super::{
-    Action, AnswerLike, Burst, CallPlan, Close, Connection, FrameKind, Hearing, Opening, Say, Scenario,
+    Action, AnswerLike, Burst, CallPlan, Close, Connection, Deed, FrameKind, Hearing, Opening, Say, Scenario,
     Source, Step, Trigger, Turn, TurnEnd, Wire,
 };
 
@@ -311,92 +311,115 @@ fn steps(raw: Vec<Spanned<RawStep>>) -> Result<Vec<Step>, (usize, Fault)> {
 }
 
 fn step(raw: RawStep, offset: usize) -> Result<Step, (usize, Fault)> {
-    let fault = |text: &str| (offset, text.to_owned());
-    let when = raw.when.map(like);
-    let expect = match (raw.expect, raw.expect_status, raw.expect_instruction_contains) {
-        (None, None, None) => None,
-        (expect, status, instruction) => {
-            let expect = expect.unwrap_or_default();
-            Some(AnswerLike {
-                status: status.or(expect.status),
-                instruction_contains: instruction.or(expect.instruction_contains),
-                scheduling: expect.scheduling,
-            })
-        }
-    };
-    let source = raw
-        .say
-        .map(Source::Voice)
-        .or_else(|| raw.tone_ms.map(|ms| Source::Tone(millis(ms))));
-    if source.is_none() && (raw.rate_hz.is_some() || raw.odd || raw.stale_ms.is_some() || raw.mid.is_some()) {
-        return Err(fault("rate_hz, odd, stale_ms and mid belong to say or tone_ms"));
+    let at = |fault: Fault| (offset, fault);
+    let mut raw = raw;
+    let when = raw.when.take().map(like);
+    let expect = expectation(&mut raw);
+    let mut actions: Vec<Action> = deeds(&mut raw).map_err(at)?.into_iter().map(Action::Do).collect();
+    if let Some(then) = raw.after_answer.take() {
+        actions.push(Action::Answers(Some(steps(then)?)));
     }
-    let mut actions = Vec::new();
-    if let Some(source) = source {
-        let rate = match raw.rate_hz {
-            None => Hz::K24,
-            Some(rate) if (8_000..=192_000).contains(&rate) => Hz::new(rate).unwrap_or(Hz::K24),
-            Some(rate) => return Err((offset, format!("rate_hz = {rate}: expected 8000..=192000"))),
-        };
-        let mid = match raw.mid {
-            None => None,
-            Some(mid) => Some((
-                millis(mid.at_ms),
-                calls(mid.calls).map_err(|text| (offset, text))?,
-            )),
-        };
-        let stale = millis(raw.stale_ms.unwrap_or(0));
-        actions.push(Action::Say(Say {
-            source,
-            rate,
-            odd: raw.odd,
-            stale,
-            mid,
-        }));
+    if switch(raw.await_answer, "await_answer").map_err(at)? {
+        actions.push(Action::Answers(None));
     }
-    let planned: Vec<RawCall> = raw
-        .call
-        .into_iter()
-        .chain(raw.calls.into_iter().flatten())
-        .collect();
-    if !planned.is_empty() {
-        actions.push(Action::Call(calls(planned).map_err(|text| (offset, text))?));
-    }
-    if let Some(nested) = raw.after_answer {
-        actions.push(Action::AfterAnswer(steps(nested)?));
-    }
-    let flags = [
-        (raw.await_answer, "await_answer", Action::AwaitAnswer),
-        (raw.cancel_calls, "cancel_calls", Action::CancelCalls),
-        (raw.not_resumable, "not_resumable", Action::NotResumable),
-        (raw.drop, "drop", Action::Drop),
-        (raw.half_open, "half_open", Action::HalfOpen),
-    ];
-    for (flag, name, action) in flags {
-        match flag {
-            Some(true) => actions.push(action),
-            Some(false) => return Err((offset, format!("{name} = false does nothing: leave it out"))),
-            None => {}
-        }
-    }
-    actions.extend(raw.pause_ms.map(|ms| Action::Pause(millis(ms))));
-    actions.extend(raw.goaway_ms.map(|ms| Action::GoAway(millis(ms))));
-    actions.extend(raw.think.map(Action::Think));
-    actions.extend(raw.raw_json.map(Action::RawJson));
-    actions.extend(raw.raw_text.map(Action::RawText));
-    actions.extend(raw.raw_bytes.map(Action::RawBytes));
-    actions.extend(raw.huge_bytes.map(Action::Huge));
-    if let Some(raw) = raw.close {
-        actions.push(Action::Close(close(raw).map_err(|text| (offset, text))?));
-    }
-    let waits = |action: &Action| matches!(action, Action::AwaitAnswer | Action::AfterAnswer(_));
     match (actions.pop(), actions.is_empty()) {
-        (Some(action), true) if expect.is_none() || waits(&action) => Ok(Step { action, when, expect }),
-        (Some(_), true) => Err(fault("expect belongs to await_answer or after_answer")),
-        (None, _) => Err(fault(
-            "step does nothing: expected one action, such as say, call or await_answer",
+        (Some(Action::Do(_)), true) if expect.is_some() => {
+            Err(at("expect belongs to await_answer or after_answer".to_owned()))
+        }
+        (Some(action), true) => Ok(Step { action, when, expect }),
+        (None, _) => Err(at(
+            "step does nothing: expected one action, such as say, call or await_answer".to_owned(),
         )),
-        (Some(_), false) => Err(fault("step has several actions: write one step for each")),
+        (Some(_), false) => Err(at("step has several actions: write one step for each".to_owned())),
+    }
+}
+
+fn expectation(raw: &mut RawStep) -> Option<AnswerLike> {
+    let short = (raw.expect_status.take(), raw.expect_instruction_contains.take());
+    let long = raw.expect.take().map(like);
+    if long.is_none() && short == (None, None) {
+        return None;
+    }
+    let long = long.unwrap_or_default();
+    Some(AnswerLike {
+        status: short.0.or(long.status),
+        instruction_contains: short.1.or(long.instruction_contains),
+        scheduling: long.scheduling,
+    })
+}
+
+/// Everything the step does at once; more than one is a fault that the caller reports.
+fn deeds(raw: &mut RawStep) -> Result<Vec<Deed>, Fault> {
+    let mut deeds = Vec::new();
+    let voice = raw.say.take().map(Source::Voice);
+    let tone = raw.tone_ms.take().map(|ms| Source::Tone(millis(ms)));
+    if voice.is_none() && tone.is_none() {
+        if raw.rate_hz.is_some() || raw.odd || raw.stale_ms.is_some() || raw.mid.is_some() {
+            return Err("rate_hz, odd, stale_ms and mid belong to say or tone_ms".to_owned());
+        }
+    } else {
+        for source in voice.into_iter().chain(tone) {
+            deeds.push(Deed::Say(say(source, raw)?));
+        }
+    }
+    for planned in raw
+        .call
+        .take()
+        .map(|call| vec![call])
+        .into_iter()
+        .chain(raw.calls.take())
+    {
+        deeds.push(Deed::Call(calls(planned)?));
+    }
+    let switches = [
+        (raw.cancel_calls, "cancel_calls", Deed::CancelCalls),
+        (raw.not_resumable, "not_resumable", Deed::NotResumable),
+        (raw.drop, "drop", Deed::Drop),
+        (raw.half_open, "half_open", Deed::HalfOpen),
+    ];
+    for (value, name, deed) in switches {
+        if switch(value, name)? {
+            deeds.push(deed);
+        }
+    }
+    deeds.extend(raw.pause_ms.map(|ms| Deed::Pause(millis(ms))));
+    deeds.extend(raw.goaway_ms.map(|ms| Deed::GoAway(millis(ms))));
+    deeds.extend(raw.think.take().map(Deed::Think));
+    deeds.extend(raw.raw_json.take().map(Deed::RawJson));
+    deeds.extend(raw.raw_text.take().map(Deed::RawText));
+    deeds.extend(raw.raw_bytes.take().map(Deed::RawBytes));
+    deeds.extend(raw.huge_bytes.map(Deed::Huge));
+    if let Some(raw) = raw.close.take() {
+        deeds.push(Deed::Close(close(raw)?));
+    }
+    Ok(deeds)
+}
+
+fn say(source: Source, raw: &mut RawStep) -> Result<Say, Fault> {
+    let rate = match raw.rate_hz {
+        None => Hz::K24,
+        Some(rate) if (8_000..=192_000).contains(&rate) => Hz::new(rate).unwrap_or(Hz::K24),
+        Some(rate) => return Err(format!("rate_hz = {rate}: expected 8000..=192000")),
+    };
+    let mid = match raw.mid.take() {
+        None => None,
+        Some(mid) => Some((millis(mid.at_ms), calls(mid.calls)?)),
+    };
+    Ok(Say {
+        source,
+        rate,
+        odd: raw.odd,
+        stale: millis(raw.stale_ms.unwrap_or(0)),
+        mid,
+    })
+}
+
+/// A key that can only be `true`.
+fn switch(value: Option<bool>, name: &str) -> Result<bool, Fault> {
+    match value {
+        Some(false) => Err(format!("{name} = false does nothing: leave it out")),
+        Some(true) => Ok(true),
+        None => Ok(false),
     }
 }
 

@@ -444,7 +444,7 @@ fn check_audio(audio: &Value, found: &mut Vec<Finding>) {
     let bytes = STANDARD.decode(data).map_or(0, |bytes| bytes.len());
     if bytes == 0 {
         found.push(Finding::violation("realtimeInput.audio.data", "empty"));
-    } else if bytes % 2 != 0 {
+    } else if !bytes.is_multiple_of(2) {
         let text = format!("{bytes} bytes: odd for 16-bit samples");
         found.push(Finding::violation("realtimeInput.audio.data", text));
     } else {

@@ -1,0 +1,472 @@
+//! The world around the session in the property tests: a driver that keeps its side of the contract, and a small model of
+//! what may happen, checked at every output.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use session::{
+    Capabilities, Config, Engage, FailureCause, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
+    Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
+};
+use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
+
+use crate::{render, shop};
+
+/// Something the world around the session does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Wait(u64),
+    Speak(u64),
+    Hush(u64),
+    Hear(&'static str),
+    Audio(u64),
+    Generated,
+    TurnComplete(bool),
+    Interrupted,
+    Call(usize, i64),
+    CallAgain(usize),
+    TakeBack(usize),
+    Outcome(usize, OutcomeStatus),
+    EffectBegun(usize),
+    Started(usize),
+    Finished(usize, bool),
+    Ready(bool, bool),
+    Closed(FailureCause),
+    GoAway(u64),
+    Handle(bool),
+    /// A question and what is said to it, as they should come: rare among random steps.
+    Exchange(usize, i64, &'static str),
+    /// The same, but the person begins to speak before the question has been heard to its end.
+    EarlyExchange(usize, i64, &'static str),
+    Start,
+    Stop,
+}
+
+pub const TOOLS: [&str; 8] = [
+    "end_session",
+    "look_up",
+    "open_gate",
+    "print_label",
+    "read_sensor",
+    "send_text",
+    "set_volume",
+    "no_such",
+];
+
+const GUARDED: [&str; 2] = ["open_gate", "send_text"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Gone,
+    Open,
+    /// To be closed; that it is gone may never be reported.
+    Closing,
+}
+
+/// The world around the session: it keeps the driver's side of the contract, and a model of what may happen.
+pub struct World {
+    pub session: Session,
+    now: Duration,
+    calls_made: u64,
+    ids: Vec<(String, String)>,
+    running: Vec<CallKey>,
+    playing: Vec<(UtteranceId, bool)>,
+    flushed: BTreeSet<UtteranceId>,
+    pub open_replies: BTreeSet<UtteranceId>,
+    transport: Transport,
+    uplink: bool,
+    conversation: u64,
+    /// Answers sent, by conversation and id.
+    answers: BTreeMap<(u64, String), u32>,
+    /// Calls that arrived, and calls that were answered or closed.
+    pub arrived: BTreeSet<CallKey>,
+    pub settled: BTreeSet<CallKey>,
+    /// Read-backs handed out, the last one that was heard to its end, and what each approval was given for.
+    questions: BTreeMap<UtteranceId, String>,
+    heard: Option<String>,
+    heard_at: Duration,
+    agreed_to: BTreeMap<u64, String>,
+    speaking: bool,
+    /// Since the last question was heard: speech began; and words that begin with "yes" came.
+    spoke_after: bool,
+    agreed_after: bool,
+    agreements: usize,
+    grants: BTreeSet<u64>,
+    pub guarded_runs: usize,
+    pub log: Vec<String>,
+}
+
+impl World {
+    pub fn new(engage: Engage) -> Self {
+        let config = Config {
+            engage,
+            ..Config::default()
+        };
+        let mut world = Self {
+            session: Session::new(config, Box::new(shop::Shop), 7),
+            now: Duration::ZERO,
+            calls_made: 0,
+            ids: Vec::new(),
+            running: Vec::new(),
+            playing: Vec::new(),
+            flushed: BTreeSet::new(),
+            open_replies: BTreeSet::new(),
+            transport: Transport::Gone,
+            uplink: false,
+            conversation: 0,
+            answers: BTreeMap::new(),
+            arrived: BTreeSet::new(),
+            settled: BTreeSet::new(),
+            questions: BTreeMap::new(),
+            heard: None,
+            heard_at: Duration::ZERO,
+            speaking: false,
+            agreed_to: BTreeMap::new(),
+            spoke_after: false,
+            agreed_after: false,
+            agreements: 0,
+            grants: BTreeSet::new(),
+            guarded_runs: 0,
+            log: Vec::new(),
+        };
+        world.give(Input::Start);
+        world
+    }
+
+    fn give(&mut self, input: Input) {
+        self.session.handle(Instant::from_boot(self.now), input);
+        while let Some(output) = self.session.poll() {
+            self.log
+                .push(format!("{:?} {}", self.now, render::output(&output)));
+            self.act(output);
+        }
+        let snapshot = self.session.snapshot();
+        assert!(snapshot.calls.len() <= 64, "open calls are bounded");
+        assert_eq!(snapshot.uplink_open, self.uplink);
+        assert!(
+            !self.uplink || snapshot.link == LinkState::Up,
+            "no audio goes out without a link"
+        );
+    }
+
+    fn act(&mut self, output: Output) {
+        match output {
+            Output::Connect { .. } => {
+                assert_ne!(self.transport, Transport::Open, "one transport at a time");
+                self.transport = Transport::Open;
+            }
+            Output::Disconnect => {
+                // What was due is decided before the input is, also when that is the news that it is gone.
+                if self.transport == Transport::Open {
+                    self.transport = Transport::Closing;
+                }
+            }
+            Output::UplinkOpen { preroll } => {
+                assert!(!std::mem::replace(&mut self.uplink, true) && preroll <= Duration::from_secs(3));
+            }
+            Output::UplinkClose => assert!(std::mem::replace(&mut self.uplink, false)),
+            Output::Play { utterance, .. } => {
+                assert!(
+                    !self.flushed.contains(&utterance),
+                    "nothing of a flushed reply plays"
+                );
+                self.open_replies.insert(utterance);
+                assert_eq!(self.open_replies.len(), 1, "one reply at a time is spoken");
+                if !self.playing.iter().any(|(playing, _)| *playing == utterance) {
+                    self.playing.push((utterance, false));
+                }
+            }
+            Output::PlayEnd { utterance } => assert!(self.open_replies.remove(&utterance)),
+            Output::Speak {
+                utterance,
+                text,
+                kind,
+            } => {
+                self.playing.push((utterance, false));
+                if kind == LineKind::ReadBack {
+                    self.questions.insert(utterance, text);
+                }
+            }
+            Output::PlayClip { utterance, .. } => self.playing.push((utterance, false)),
+            Output::Flush => {
+                self.flushed
+                    .extend(self.playing.iter().map(|(utterance, _)| *utterance));
+                self.open_replies.clear();
+            }
+            Output::Run(permit) => {
+                self.running.push(permit.call_key());
+                if shop::is_guarded(permit.name()) {
+                    self.guarded_runs += 1;
+                    let grant = permit.grant().expect("a guarded call spends an approval");
+                    assert!(self.grants.insert(grant.0), "an approval is spent once");
+                    let summary = summary(permit.name(), permit.args());
+                    let agreed_to = self.agreed_to[&grant.0].as_str();
+                    assert_eq!(
+                        agreed_to,
+                        format!("{summary} Is that right?"),
+                        "what runs is what was read out"
+                    );
+                    assert!(
+                        self.grants.len() <= self.agreements,
+                        "each approval has an agreement of its own"
+                    );
+                } else {
+                    assert_eq!(permit.grant(), None);
+                }
+            }
+            Output::Send(Intent::Answer(answers)) => {
+                assert!(self.transport != Transport::Closing && !answers.is_empty());
+                for answer in answers {
+                    assert!(answer.body.is_object());
+                    let id = answer.id.expect("every call of this world has an id");
+                    let count = self.answers.entry((self.conversation, id)).or_default();
+                    *count += 1;
+                    assert_eq!(*count, 1, "a call has one answer");
+                }
+            }
+            Output::Notice(Notice::GateGranted { grant, .. }) => {
+                let question = self
+                    .heard
+                    .clone()
+                    .expect("only what was heard to its end is agreed to");
+                self.agreed_to.insert(grant.0, question);
+            }
+            Output::Notice(Notice::CallArrived { call, .. }) => assert!(self.arrived.insert(call)),
+            Output::Notice(Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }) => {
+                assert!(self.settled.insert(call), "a call is answered or closed once");
+            }
+            Output::Notice(Notice::Link {
+                state: LinkState::Up,
+                ref text,
+                ..
+            }) if text == "a fresh conversation" => {
+                self.conversation += 1;
+            }
+            Output::Send(_)
+            | Output::Duck
+            | Output::Unduck
+            | Output::Cancel { .. }
+            | Output::Event(_)
+            | Output::Notice(_)
+            | Output::Ended { .. } => {}
+        }
+    }
+
+    pub fn wait(&mut self, millis: u64) {
+        let until = self.now + Duration::from_millis(millis);
+        for _ in 0..10_000 {
+            let Some(at) = self.session.deadline().filter(|at| at.since_boot() <= until) else {
+                break;
+            };
+            self.now = self.now.max(at.since_boot());
+            self.give(Input::Timeout);
+        }
+        self.now = until;
+    }
+
+    fn provider(&mut self, event: ProviderEvent) {
+        if self.transport == Transport::Open {
+            self.give(Input::Provider(event));
+        }
+    }
+
+    pub fn take(&mut self, step: Step) {
+        match step {
+            Step::Wait(millis) => self.wait(millis),
+            Step::Speak(ago) => self.speak(ago),
+            Step::Hush(voiced) => {
+                self.speaking = false;
+                self.give(Input::SpeechEnded {
+                    voiced: Duration::from_millis(voiced),
+                });
+            }
+            Step::Hear(text) => self.hear(text),
+            Step::Audio(millis) => {
+                let Frames(frames) = Hz::K24.frames_in(Duration::from_millis(millis));
+                let samples = vec![0i16; usize::try_from(frames).unwrap()];
+                self.provider(ProviderEvent::ReplyAudio(Pcm::new(Hz::K24, samples)));
+            }
+            Step::Generated => self.provider(ProviderEvent::GenerationComplete),
+            Step::TurnComplete(more) => self.provider(ProviderEvent::TurnComplete { more }),
+            Step::Interrupted => self.provider(ProviderEvent::Interrupted),
+            Step::Call(tool, arg) => self.call(TOOLS[tool], arg),
+            Step::CallAgain(back) => {
+                if let Some((id, name)) = self.ids.iter().rev().nth(back).cloned() {
+                    self.provider(ProviderEvent::Calls(vec![ProviderCall {
+                        id: Some(id),
+                        name,
+                        args: json!({"phone": "12345", "text": "0"}),
+                    }]));
+                }
+            }
+            Step::TakeBack(back) => {
+                if let Some((id, _)) = self.ids.iter().rev().nth(back).cloned() {
+                    self.provider(ProviderEvent::CallsCancelled(vec![id]));
+                }
+            }
+            Step::Outcome(place, status) => {
+                if place < self.running.len() {
+                    let call = self.running.remove(place);
+                    let outcome = Outcome {
+                        status,
+                        body: json!({"status": "from the tool", "message": "the user said yes"}),
+                        events: Vec::new(),
+                        clip_after: (place == 0).then(|| "chime".to_owned()),
+                    };
+                    self.give(Input::Outcome { call, outcome });
+                }
+            }
+            Step::EffectBegun(place) => {
+                if let Some(call) = self.running.get(place).copied() {
+                    self.give(Input::EffectBegun { call });
+                }
+            }
+            Step::Started(place) => {
+                if let Some((utterance, started)) = self.playing.get_mut(place) {
+                    let utterance = *utterance;
+                    if !std::mem::replace(started, true) && !self.flushed.contains(&utterance) {
+                        self.give(Input::PlayoutStarted { utterance });
+                    }
+                }
+            }
+            Step::Finished(place, cut) => self.finish_playing(place, cut),
+            Step::Ready(resumed, hold) => {
+                self.provider(ProviderEvent::Ready {
+                    resumed,
+                    capabilities: Capabilities {
+                        hold_uplink_during_calls: hold,
+                        resumes: true,
+                        takes_notes: true,
+                    },
+                });
+            }
+            Step::Closed(cause) => {
+                if std::mem::replace(&mut self.transport, Transport::Gone) != Transport::Gone {
+                    self.give(Input::LinkClosed(LinkFailure {
+                        cause,
+                        text: "gone".into(),
+                    }));
+                }
+            }
+            Step::GoAway(left) => {
+                self.provider(ProviderEvent::GoAway {
+                    left: Some(Duration::from_millis(left)),
+                });
+            }
+            Step::Handle(some) => {
+                self.provider(ProviderEvent::ResumeHandle(some.then(|| "handle".to_owned())));
+            }
+            Step::Exchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, false),
+            Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
+            Step::Start => self.give(Input::Start),
+            Step::Stop => self.give(Input::Stop),
+        }
+    }
+
+    pub fn call(&mut self, name: &str, arg: i64) {
+        self.calls_made += 1;
+        let id = format!("id{}", self.calls_made);
+        self.ids.push((id.clone(), name.to_owned()));
+        let args = json!({"phone": "12345", "text": arg.to_string(), "n": arg});
+        self.provider(ProviderEvent::Calls(vec![ProviderCall {
+            id: Some(id),
+            name: name.to_owned(),
+            args,
+        }]));
+    }
+
+    fn speak(&mut self, ago: u64) {
+        let onset = self.now.saturating_sub(Duration::from_millis(ago));
+        self.spoke_after |= onset > self.heard_at && !self.speaking;
+        self.speaking = true;
+        self.give(Input::SpeechStarted {
+            onset_ago: Duration::from_millis(ago),
+        });
+    }
+
+    fn hear(&mut self, text: &'static str) {
+        if self.spoke_after && text.to_lowercase().starts_with("yes") && !self.agreed_after {
+            self.agreed_after = true;
+            self.agreements += 1;
+        }
+        self.provider(ProviderEvent::UserText(text.to_owned()));
+    }
+
+    fn finish_playing(&mut self, place: usize, cut: bool) {
+        if place >= self.playing.len() {
+            return;
+        }
+        let (utterance, _) = self.playing[place];
+        // A reply that is still being appended to does not end by itself.
+        let cut = cut || self.flushed.contains(&utterance);
+        if self.open_replies.contains(&utterance) && !cut {
+            return;
+        }
+        self.playing.remove(place);
+        if !cut && let Some(text) = self.questions.get(&utterance) {
+            self.heard = Some(text.clone());
+            self.heard_at = self.now;
+            self.spoke_after = false;
+            self.agreed_after = false;
+        }
+        self.give(Input::PlayoutFinished {
+            utterance,
+            heard: Frames(2400),
+            cut,
+        });
+    }
+
+    /// Proposal, question heard, words said, call again. `early` speech begins before the question is heard.
+    pub fn exchange(&mut self, tool: &str, arg: i64, text: &'static str, early: bool) {
+        self.take(Step::Hush(500));
+        self.call(tool, arg);
+        if early {
+            self.speak(0);
+            self.wait(50);
+        }
+        while !self.playing.is_empty() {
+            let before = self.playing.len();
+            self.finish_playing(0, false);
+            if self.playing.len() == before {
+                self.take(Step::Generated);
+                self.finish_playing(0, before == self.playing.len() && !self.open_replies.is_empty());
+            }
+        }
+        if !early {
+            self.wait(300);
+            self.speak(0);
+        }
+        self.wait(900);
+        self.take(Step::Hush(800));
+        self.hear(text);
+        self.wait(500);
+        self.call(tool, arg);
+    }
+
+    /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
+    pub fn fall_silent(&mut self) {
+        self.take(Step::Hush(500));
+        for _ in 0..300 {
+            while !self.running.is_empty() {
+                self.take(Step::Outcome(0, OutcomeStatus::Success));
+            }
+            self.take(Step::TurnComplete(false));
+            while !self.playing.is_empty() {
+                self.finish_playing(0, true);
+            }
+            self.wait(1000);
+        }
+    }
+}
+
+fn summary(name: &str, args: &Value) -> String {
+    if name == "open_gate" {
+        return "Open the gate.".to_owned();
+    }
+    format!(
+        "Send '{}' to {}.",
+        args["text"].as_str().unwrap(),
+        args["phone"].as_str().unwrap()
+    )
+}

@@ -1,0 +1,264 @@
+//! A whole conversation on virtual time: the real daemon in this process, a scripted model, a recorded person, a
+//! simulated board. A minute of talk takes about a second, and runs the same way every time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rehearsal::demo::PersonLine;
+use rehearsal::{Rehearsal, Report, Scenario, Voices};
+use session::Notice;
+use tokio::time::{MissedTickBehavior, interval};
+use tools::ToolSetBuilder;
+use units::{Instant, Pcm};
+use voiced::assembly::{Assembly, Extend};
+use voiced::config::{Config, Sources};
+use voiced::demo::sink::{Delivery, Sink};
+use voiced::demo::{InMemory, Witness};
+use voiced::identity::Identity;
+use voiced::provider::Secret;
+use voiced::watch::{Moment, Observer};
+
+use crate::files::{Scratch, wav, wire_dir};
+
+/// One hop of the audio worker.
+const HOP: Duration = Duration::from_millis(10);
+
+/// What is to be talked about, and how.
+pub struct Talk {
+    name: &'static str,
+    scenario: Scenario,
+    lines: Vec<PersonLine>,
+    length: Duration,
+    set: Vec<String>,
+    extend: Extend,
+    key: &'static str,
+    instruction: Option<String>,
+}
+
+/// What came of it, as each side saw it.
+#[derive(Debug)]
+pub struct Seen {
+    /// What the model saw.
+    pub report: Report,
+    /// What the receiver of messages got.
+    pub deliveries: Vec<Delivery>,
+    /// What the session noticed.
+    pub notices: Vec<(Instant, Notice)>,
+    /// Screen events, names in order.
+    pub events: Vec<String>,
+    /// What was ignored of what the provider sent.
+    pub anomalies: Vec<String>,
+    /// What the loudspeaker played.
+    pub heard: Pcm,
+}
+
+impl Talk {
+    /// A talk by a bundled scenario in which nobody says anything for 5 s. `name` is that of the test.
+    ///
+    /// # Panics
+    /// If there is no such scenario.
+    #[must_use]
+    pub fn bundled(name: &'static str, scenario: &str) -> Self {
+        Self::scripted(name, Scenario::bundled(scenario).unwrap_or_else(|fault| panic!("{fault}")))
+    }
+
+    /// The same by a scenario of the test's own, in TOML.
+    ///
+    /// # Panics
+    /// If the scenario is faulty.
+    #[must_use]
+    pub fn written(name: &'static str, scenario: &str) -> Self {
+        Self::scripted(name, Scenario::parse(scenario).unwrap_or_else(|fault| panic!("{fault}")))
+    }
+
+    fn scripted(name: &'static str, scenario: Scenario) -> Self {
+        Self {
+            name,
+            scenario,
+            lines: Vec::new(),
+            length: Duration::from_secs(5),
+            set: Vec::new(),
+            extend: Arc::new(|tools| tools),
+            key: "e2e-key",
+            instruction: None,
+        }
+    }
+
+    /// The person says this at that time, and the talk goes on for at least 5 s after it began.
+    #[must_use]
+    pub fn says(mut self, start_ms: u64, id: &'static str) -> Self {
+        self.lines.push(PersonLine { id, start_ms });
+        self.length = self.length.max(Duration::from_millis(start_ms + 5_000));
+        self
+    }
+
+    /// The talk lasts this long.
+    #[must_use]
+    pub const fn lasting(mut self, seconds: u64) -> Self {
+        self.length = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Sets a key of the configuration.
+    #[must_use]
+    pub fn set(mut self, key_and_value: &str) -> Self {
+        self.set.push(key_and_value.to_owned());
+        self
+    }
+
+    /// Adds tools.
+    #[must_use]
+    pub fn tools(mut self, add: impl Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync + 'static) -> Self {
+        self.extend = Arc::new(add);
+        self
+    }
+
+    /// The rehearsal takes no other key than this.
+    #[must_use]
+    pub fn wanting_key(mut self, key: &str) -> Self {
+        self.scenario = self.scenario.with_key(key);
+        self
+    }
+
+    /// The model is told this and nothing else: no persona, no rules.
+    #[must_use]
+    pub fn told(mut self, instruction: &str) -> Self {
+        self.instruction = Some(instruction.to_owned());
+        self
+    }
+
+    /// Has the talk.
+    ///
+    /// # Panics
+    /// If the daemon cannot be put together or ends by itself with an error.
+    #[must_use]
+    pub fn run(self) -> Seen {
+        crate::install_tls();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let runtime = runtime.expect("a runtime needs no more than memory");
+        let seen = runtime.block_on(self.talk());
+        runtime.shutdown_background();
+        seen
+    }
+
+    async fn talk(self) -> Seen {
+        let scratch = Scratch::new();
+        let person = scratch.path().join("person.wav");
+        let heard = scratch.path().join("heard.wav");
+        let microphone = rehearsal::demo::mix(&self.lines, self.length).expect("the lines are recorded");
+        wav(&person, &microphone);
+        let sink = Sink::start().await.expect("loopback has ports");
+        let voices = Voices::bundled().expect("the recordings are sound");
+        let rehearsal = Rehearsal::new(self.scenario, voices).expect("the scenario's voices are recorded");
+
+        let mut set = vec![
+            "provider.endpoint=ws://127.0.0.1:1".to_owned(),
+            format!("audio.capture=file:{}", person.display()),
+            format!("audio.playback=file:{}", heard.display()),
+            "audio.echo.mode=off".to_owned(),
+            "engage.mode=always".to_owned(),
+            "tools.notify.enabled=true".to_owned(),
+            format!("tools.notify.url={}", sink.url()),
+            "hal.sim.zones.cold_storage.temp_c=11.4".to_owned(),
+            format!("log.wire_dir={}", wire_dir(self.name).display()),
+        ];
+        set.extend(self.set);
+        let config = Config::load(&Sources { set, ..Sources::shipped_example() });
+        let config = config.unwrap_or_else(|faults| panic!("{faults}")).config;
+
+        let (witness, recorder) = (Witness::default(), Recorder::default());
+        let mut assembly = Assembly::new(config, &self.extend)
+            .key(Secret::new(self.key))
+            .identity(Identity::fixed())
+            .observer(witness.clone())
+            .observer(recorder.clone())
+            .virtual_time()
+            .connector(Arc::new(InMemory { rehearsal: rehearsal.clone() }))
+            .end_with_session();
+        if let Some(instruction) = self.instruction {
+            assembly = assembly.instruction(instruction);
+        }
+        let (driver, mut stepper) = assembly.stepped().unwrap_or_else(|fault| panic!("{fault}"));
+        let hops = tokio::spawn(async move {
+            let mut hops = interval(HOP);
+            hops.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                hops.tick().await;
+                stepper.hop();
+            }
+        });
+        driver.run(tokio::time::sleep(self.length)).await.unwrap_or_else(|fault| panic!("{fault}"));
+        hops.abort();
+        // A cancelled task is the expected end; with it the stepper is dropped and the recording complete.
+        drop(hops.await);
+        let recorder = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Seen {
+            report: rehearsal.report(),
+            deliveries: sink.deliveries(),
+            notices: witness.notices(),
+            events: recorder.events.clone(),
+            anomalies: recorder.anomalies.clone(),
+            heard: recording(heard),
+        }
+    }
+}
+
+fn recording(path: PathBuf) -> Pcm {
+    let bytes = std::fs::read(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+    // A talk in which nothing is ever played records nothing.
+    voiced::clip::decode("heard.wav", bytes).unwrap_or_else(|_| Pcm::new(units::Hz::K48, Vec::new()))
+}
+
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Moments>>);
+
+#[derive(Default)]
+struct Moments {
+    events: Vec<String>,
+    anomalies: Vec<String>,
+}
+
+impl Observer for Recorder {
+    fn observe(&mut self, _: Instant, moment: &Moment<'_>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match moment {
+            Moment::Event(event) => seen.events.push(event.name.clone()),
+            Moment::Anomaly(text) => seen.anomalies.push((*text).to_owned()),
+            Moment::Notice(_) | Moment::Audio(_) | Moment::Line { .. } => {}
+        }
+    }
+}
+
+impl Seen {
+    /// Statuses of the answers to the calls of `name`, in the order they were given.
+    #[must_use]
+    pub fn statuses(&self, name: &str) -> Vec<String> {
+        let answers = self.report.answers.iter().filter(|answer| answer.name == name);
+        answers.map(|answer| answer.status().unwrap_or("none").to_owned()).collect()
+    }
+
+    /// The audio of what the model said under this id; the whole recording, as far as it was sent.
+    ///
+    /// # Panics
+    /// If it was never said.
+    #[must_use]
+    pub fn said(&self, id: &str) -> Pcm {
+        let said = self.report.said.iter().find(|said| said.id == id);
+        said.unwrap_or_else(|| panic!("`{id}` was not said; the model said {:?}", self.report.said)).pcm.clone()
+    }
+
+    /// Fails if the client broke the protocol or the scenario expected something else.
+    ///
+    /// # Panics
+    /// With what was wrong.
+    pub fn assert_clean(&self) {
+        assert!(self.report.violations.is_empty(), "violations: {:#?}", self.report.violations);
+        assert!(self.report.unmet.is_empty(), "unmet: {:#?}\nnotices: {:#?}", self.report.unmet, self.notices);
+        let mut ids: Vec<&str> = self.report.answers.iter().map(|answer| answer.id.as_str()).collect();
+        ids.sort_unstable();
+        let answers = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), answers, "a call was answered twice");
+    }
+}

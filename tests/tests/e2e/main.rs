@@ -1,0 +1,9 @@
+//! The daemon as a whole: on virtual time against a scripted model, and as a process over a virtual sound card.
+
+mod demo;
+mod faults;
+mod gate;
+mod manifests;
+mod rig;
+mod talk;
+mod tool_faults;

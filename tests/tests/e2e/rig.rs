@@ -1,0 +1,316 @@
+//! The program as it is run, on real streams: `voiced run` as a process, cpal, a virtual sound card, TCP.
+//!
+//! What was heard is recorded from the card's loudspeaker and recognised by its waveform, not its level.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use e2e::{Daemon, MICROPHONE, Recorder, Rig, SPEAKER, Scratch, wire_dir};
+use rehearsal::demo::{PersonLine, mix};
+use rehearsal::{Rehearsal, Report, Scenario, Voices};
+use tokio::sync::oneshot;
+use units::Pcm;
+use voiced::demo::find::Recording;
+
+/// The key the rehearsal insists on.
+const KEY: &str = "e2e-key";
+
+/// Whatever happens at once has happened by then, also on a machine that is busy with other tests.
+const SOON: Duration = Duration::from_secs(30);
+
+/// From SIGTERM to the end of the process: what the program promises.
+const STOP: Duration = Duration::from_secs(5);
+
+/// Long enough for several retries of whatever fails.
+const WATCHED: Duration = Duration::from_secs(4);
+
+/// A rehearsal on a port of this machine, on a thread of its own. Dropping it ends it.
+struct Server {
+    rehearsal: Rehearsal,
+    address: SocketAddr,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Server {
+    fn start(scenario: &str) -> Self {
+        Self::start_at(scenario, ([127, 0, 0, 1], 0).into())
+    }
+
+    fn start_at(scenario: &str, address: SocketAddr) -> Self {
+        let scenario = Scenario::bundled(scenario).expect("it is bundled").with_key(KEY);
+        let voices = Voices::bundled().expect("they are bundled");
+        let rehearsal = Rehearsal::new(scenario, voices).expect("bundled scenarios use bundled voices");
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = rehearsal.clone();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime can be made").block_on(async {
+                let (address, _task) = served.listen(address).await.expect("the port is free");
+                tell.send(address).expect("the test waits for it");
+                // Comes when the test is over and lets go of the other end.
+                drop(stopped.await);
+            });
+        });
+        let address = told.recv().expect("the thread tells it or has panicked");
+        Self {
+            rehearsal,
+            address,
+            _stop: stop,
+        }
+    }
+
+    fn report(&self) -> Report {
+        self.rehearsal.report()
+    }
+}
+
+/// A configuration for `voiced run` that listens to nobody's loudspeaker. `more` is TOML with dotted keys.
+fn config(scratch: &Scratch, endpoint: SocketAddr, wire: &Path, engage: &str, more: &str) -> PathBuf {
+    let text = format!(
+        "provider.endpoint = 'ws://{endpoint}'\n\
+         audio.echo.mode = 'off'\n\
+         engage.mode = '{engage}'\n\
+         state.dir = '{}'\n\
+         log.wire_dir = '{}'\n{more}",
+        scratch.path().join("state").display(),
+        wire.display(),
+    );
+    scratch.write("voiced.toml", &text)
+}
+
+/// The same on the virtual card.
+fn on_card(scratch: &Scratch, endpoint: SocketAddr, wire: &Path, engage: &str, more: &str) -> PathBuf {
+    let devices = format!("audio.capture = 'alsa:{MICROPHONE}'\naudio.playback = 'alsa:{SPEAKER}'\n{more}");
+    config(scratch, endpoint, wire, engage, &devices)
+}
+
+fn run(config: &Path, env: Vec<(&'static str, OsString)>) -> Daemon {
+    Daemon::start([OsString::from("run"), "--config".into(), config.into()], env)
+}
+
+fn with_key(mut env: Vec<(&'static str, OsString)>) -> Vec<(&'static str, OsString)> {
+    env.push(("GEMINI_API_KEY", KEY.into()));
+    env
+}
+
+/// Waits until the daemon says that it has both devices.
+fn wait_for_devices(daemon: &Daemon) {
+    for direction in ["Capture", "Playback"] {
+        daemon.wait_for(&["INFO", direction], SOON);
+    }
+}
+
+/// The person says one line into a quiet room.
+fn line(id: &'static str) -> Pcm {
+    mix(&[PersonLine { id, start_ms: 500 }], Duration::from_secs(1)).expect("the line is bundled")
+}
+
+/// Waits until the reply to one spoken line comes out of the loudspeaker and gives its place in the recording.
+#[track_caller]
+fn wait_for_reply(recorder: &Recorder, server: &Server, daemon: &Daemon) -> Duration {
+    let found = recorder.until(SOON, || {
+        let said = server.report().said.into_iter().next()?;
+        // The search compares the loudest part of the first two seconds.
+        (said.pcm.span() >= Duration::from_secs(2)).then_some(())?;
+        Recording::new(&recorder.pcm()).find(&said.pcm, Duration::ZERO)
+    });
+    match found {
+        Some(found) => found.at,
+        None => panic!(
+            "no reply from the loudspeaker within {SOON:?}; {:#?}\n{}",
+            server.report(),
+            daemon.log()
+        ),
+    }
+}
+
+#[test]
+fn a_spoken_question_is_answered_aloud_over_real_streams() {
+    let (scratch, rig, server) = (Scratch::new(), Rig::start(), Server::start("sensor"));
+    let wire = wire_dir("rig-spoken-question");
+    let recorder = rig.record();
+    let warm = "hal.sim.zones.cold_storage = { temp_c = 11.4, humidity = 85.0 }\n";
+    let mut daemon = run(
+        &on_card(&scratch, server.address, &wire, "voice", warm),
+        with_key(rig.env()),
+    );
+    wait_for_devices(&daemon);
+
+    let asked = recorder.pcm().span();
+    rig.say(&line("temperature")).finished();
+    let at = wait_for_reply(&recorder, &server, &daemon);
+    assert!(at > asked, "the reply comes after the question");
+    let reply = server.report().said.remove(0).pcm;
+    recorder.run(reply.span() + Duration::from_secs(1));
+
+    let report = server.report();
+    assert!(report.passed(), "{report:#?}\n{}", daemon.log());
+    assert_eq!(
+        report.answers.first().and_then(|answer| answer.status()),
+        Some("success"),
+        "{}",
+        daemon.log()
+    );
+    // Its last second is where it must be: nothing was lost, stretched or stopped on the way.
+    let reply = report.said[0].pcm.clone();
+    let heard = Recording::new(&recorder.pcm());
+    let tail = tail(&reply, Duration::from_secs(1));
+    let end = heard
+        .find(&tail, at)
+        .unwrap_or_else(|| panic!("the end of the reply was not heard; {}", daemon.log()));
+    let shift = (end.at + tail.span()).abs_diff(at + reply.span());
+    assert!(
+        shift < Duration::from_millis(40),
+        "the reply ends {shift:?} from where it should; {}",
+        daemon.log()
+    );
+    let voices = Voices::bundled().expect("they are bundled");
+    let other = &voices.find("dock_long").expect("it is bundled").pcm;
+    assert_eq!(
+        heard.find(other, Duration::ZERO),
+        None,
+        "what was not said is not found"
+    );
+
+    daemon.terminate();
+    assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
+}
+
+fn tail(pcm: &Pcm, span: Duration) -> Pcm {
+    let frames = usize::try_from(pcm.rate().frames_in(span).0).expect("recordings fit into memory");
+    let samples = pcm.samples();
+    Pcm::new(pcm.rate(), &samples[samples.len().saturating_sub(frames)..])
+}
+
+#[test]
+fn sigterm_in_the_middle_of_a_reply_ends_the_daemon_within_five_seconds() {
+    let (scratch, rig, server) = (Scratch::new(), Rig::start(), Server::start("barge_in"));
+    let wire = wire_dir("rig-sigterm");
+    let recorder = rig.record();
+    let mut daemon = run(
+        &on_card(&scratch, server.address, &wire, "voice", ""),
+        with_key(rig.env()),
+    );
+    wait_for_devices(&daemon);
+    rig.say(&line("dock")).finished();
+    let at = wait_for_reply(&recorder, &server, &daemon);
+
+    daemon.terminate();
+    assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
+    let voices = Voices::bundled().expect("they are bundled");
+    let whole = voices.find("dock_long").expect("the scenario says it").pcm.span();
+    let ended = recorder.pcm().span();
+    assert!(
+        ended - at < whole,
+        "the reply of {whole:?} was over before the daemon was: {:?}",
+        ended - at
+    );
+    recorder.run(Duration::from_secs(1));
+    let silence = tail(&recorder.pcm(), Duration::from_millis(500));
+    assert!(
+        silence.samples().iter().all(|&sample| sample == 0),
+        "nothing plays once the daemon is gone"
+    );
+    let report = server.report();
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
+
+/// Lines a person would be woken for.
+fn complaints(daemon: &Daemon) -> Vec<String> {
+    daemon
+        .log()
+        .lines()
+        .into_iter()
+        .filter(|line| line.contains("WARN") || line.contains("ERROR"))
+        .collect()
+}
+
+#[test]
+fn without_a_server_there_is_one_message_and_the_link_comes_up_when_the_server_does() {
+    let (scratch, rig) = (Scratch::new(), Rig::start());
+    let wire = wire_dir("rig-no-server");
+    let recorder = rig.record();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let nobody = nobody.expect("loopback has free ports");
+    let mut daemon = run(
+        &on_card(&scratch, nobody, &wire, "always", ""),
+        with_key(rig.env()),
+    );
+    wait_for_devices(&daemon);
+    daemon.wait_for(&["WARN", &nobody.port().to_string()], SOON);
+    daemon.stays_up(WATCHED);
+    assert_eq!(
+        complaints(&daemon).len(),
+        1,
+        "one cause, one message; {}",
+        daemon.log()
+    );
+
+    let server = Server::start_at("sensor", nobody);
+    let connected = recorder.until(SOON, || server.report().setups.pop());
+    assert!(
+        connected.is_some(),
+        "no connection within {SOON:?} of the server's start; {}",
+        daemon.log()
+    );
+    daemon.terminate();
+    assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
+}
+
+#[test]
+fn without_a_sound_card_there_is_one_message_for_each_direction_and_the_daemon_stays_up() {
+    let scratch = Scratch::new();
+    let nobody = ([127, 0, 0, 1], 9).into();
+    let config = config(&scratch, nobody, &wire_dir("rig-no-card"), "voice", "");
+    // ALSA reads this in place of the machine's own configuration, and it names no device.
+    let nothing = scratch.write("asound.conf", "defaults.namehint.basic on\n");
+    let env = vec![
+        ("ALSA_CONFIG_PATH", nothing.into()),
+        ("PULSE_SERVER", "unix:/nonexistent".into()),
+    ];
+    let mut daemon = run(&config, with_key(env));
+    for direction in ["Capture", "Playback"] {
+        daemon.wait_for(&["WARN", direction], SOON);
+    }
+    daemon.stays_up(WATCHED);
+    assert_eq!(
+        complaints(&daemon).len(),
+        2,
+        "one message a device; {}",
+        daemon.log()
+    );
+    daemon.terminate();
+    assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
+}
+
+#[test]
+fn without_a_key_there_is_one_message_and_the_daemon_stays_up() {
+    let (scratch, rig, server) = (Scratch::new(), Rig::start(), Server::start("sensor"));
+    let config = on_card(&scratch, server.address, &wire_dir("rig-no-key"), "always", "");
+    let mut daemon = run(&config, rig.env());
+    wait_for_devices(&daemon);
+    daemon.wait_for(&["WARN", "GEMINI_API_KEY"], SOON);
+    daemon.stays_up(WATCHED);
+    assert_eq!(
+        complaints(&daemon).len(),
+        1,
+        "one cause, one message; {}",
+        daemon.log()
+    );
+    assert_eq!(server.report().connections, 0, "nothing is sent without a key");
+    daemon.terminate();
+    assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
+}
+
+#[test]
+fn a_wrong_configuration_ends_with_78_and_names_the_key() {
+    let scratch = Scratch::new();
+    let config = scratch.write("voiced.toml", "[vad]\nhangover_ms = 5\n");
+    let mut daemon = run(&config, Vec::new());
+    assert_eq!(daemon.exit_code(SOON), 78, "{}", daemon.log());
+    assert_eq!(daemon.log().count("vad.hangover_ms = 5"), 1, "{}", daemon.log());
+}
