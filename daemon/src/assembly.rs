@@ -13,12 +13,15 @@ use tools::{ToolSet, ToolSetBuilder};
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
-    Board, CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv, SpeechEngine,
+    Board, CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv,
+    SpeechEngine,
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::identity::Identity;
-use crate::provider::{Connect, Declaration, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog};
+use crate::provider::{
+    Connect, Declaration, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog,
+};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
 use crate::watch::Observer;
@@ -191,7 +194,11 @@ impl<'a> Assembly<'a> {
         Ok((self.with_audio(audio, events)?, stepper))
     }
 
-    fn with_audio(self, audio: audio::Handle, events: mpsc::Receiver<audio::Event>) -> Result<Driver, AssemblyError> {
+    fn with_audio(
+        self,
+        audio: audio::Handle,
+        events: mpsc::Receiver<audio::Event>,
+    ) -> Result<Driver, AssemblyError> {
         let Self { config, extend, connector, key, clock, lane, identity, instruction, observers, .. } = self;
         let end_with_session = self.end_with_session;
         let identity = identity.unwrap_or_else(|| {
@@ -202,9 +209,10 @@ impl<'a> Assembly<'a> {
         let clips = clips(&config)?;
         let toolbox = Toolbox::new(tools.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
-        let wire_log = config.log.wire_dir.as_ref().map(|dir| {
-            WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
-        });
+        let wire_log =
+            config.log.wire_dir.as_ref().map(|dir| {
+                WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
+            });
         let mut link = link_config(&config, &tools)?;
         if let Some(instruction) = instruction {
             link.instruction = instruction;
@@ -343,9 +351,9 @@ pub fn speech(config: &Config) -> Speech {
     match &config.speech.engine {
         SpeechEngine::EspeakNg => Speech::espeak(&config.speech.voice),
         SpeechEngine::Command(words) => {
-            let (program, args) = words.split_first().map_or((String::new(), Vec::new()), |(program, args)| {
-                (program.clone(), args.to_vec())
-            });
+            let (program, args) = words
+                .split_first()
+                .map_or((String::new(), Vec::new()), |(program, args)| (program.clone(), args.to_vec()));
             Speech::command(program, args)
         }
     }
@@ -376,7 +384,8 @@ fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Assembl
     };
     link.voice = provider.voice.clone();
     link.languages = provider.language.iter().cloned().collect();
-    link.instruction = tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
+    link.instruction =
+        tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
     link.tools = tools
         .iter()
         .map(|tool| Declaration {

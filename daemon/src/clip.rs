@@ -100,12 +100,20 @@ fn load(source: &str) -> Result<Pcm, ClipError> {
     let size = fs::metadata(path).map_err(read)?.len();
     if size > MAX_CLIP_BYTES {
         let what = format!("{size} bytes");
-        return Err(ClipError::TooLong { name: source.to_owned(), what, limit: format!("{MAX_CLIP_BYTES} bytes") });
+        return Err(ClipError::TooLong {
+            name: source.to_owned(),
+            what,
+            limit: format!("{MAX_CLIP_BYTES} bytes"),
+        });
     }
     let pcm = decode(source, fs::read(path).map_err(read)?)?;
     if pcm.span() > MAX_CLIP {
         let what = format!("{} s long", pcm.span().as_secs());
-        return Err(ClipError::TooLong { name: source.to_owned(), what, limit: format!("{} s", MAX_CLIP.as_secs()) });
+        return Err(ClipError::TooLong {
+            name: source.to_owned(),
+            what,
+            limit: format!("{} s", MAX_CLIP.as_secs()),
+        });
     }
     Ok(audio::convert(&pcm, Hz::K24))
 }
@@ -200,12 +208,19 @@ mod tests {
     use super::*;
 
     fn wav(rate: u32, channels: u16, frames: usize) -> Vec<u8> {
-        let spec = hound::WavSpec { channels, sample_rate: rate, bits_per_sample: 16, sample_format: hound::SampleFormat::Int };
+        let spec = hound::WavSpec {
+            channels,
+            sample_rate: rate,
+            bits_per_sample: 16,
+            sample_format: hound::SampleFormat::Int,
+        };
         let mut bytes = Cursor::new(Vec::new());
         let mut writer = hound::WavWriter::new(&mut bytes, spec).expect("a header fits in memory");
         for n in 0..frames {
             for channel in 0..channels {
-                let sample = i16::try_from(n % 100).expect("below 100") * 50 * (i16::try_from(channel).expect("few") + 1);
+                let sample = i16::try_from(n % 100).expect("below 100")
+                    * 50
+                    * (i16::try_from(channel).expect("few") + 1);
                 writer.write_sample(sample).expect("memory takes samples");
             }
         }
@@ -217,7 +232,11 @@ mod tests {
     fn wav_is_decoded_and_mixed_to_mono() {
         let pcm = decode("two.wav", wav(8000, 2, 4000)).expect("it is a WAV");
         assert_eq!((pcm.rate().get(), pcm.samples().len()), (8000, 4000));
-        assert!((i32::from(pcm.samples()[40]) - 3000).abs() <= 2, "mean of 2000 and 4000: {}", pcm.samples()[40]);
+        assert!(
+            (i32::from(pcm.samples()[40]) - 3000).abs() <= 2,
+            "mean of 2000 and 4000: {}",
+            pcm.samples()[40]
+        );
     }
 
     #[test]
@@ -230,14 +249,16 @@ mod tests {
 
     #[test]
     fn what_is_not_audio_is_refused_by_name() {
-        let fault = decode("notes.txt", b"hello, this is text and nothing else".to_vec()).expect_err("it is text");
+        let fault =
+            decode("notes.txt", b"hello, this is text and nothing else".to_vec()).expect_err("it is text");
         assert!(fault.to_string().starts_with("clip `notes.txt` is not WAV"), "{fault}");
     }
 
     #[test]
     fn every_fault_of_a_set_is_reported() {
         let faults = Clips::load([("a", "builtin:alarm"), ("b", "builtin:gong"), ("c", "/no/such/file.wav")]);
-        let faults: Vec<String> = faults.expect_err("two are wrong").iter().map(ToString::to_string).collect();
+        let faults: Vec<String> =
+            faults.expect_err("two are wrong").iter().map(ToString::to_string).collect();
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults[0].contains("`gong`") && faults[1].contains("/no/such/file.wav"), "{faults:?}");
     }

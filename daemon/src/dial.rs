@@ -27,7 +27,12 @@ pub struct Dialer {
 impl Dialer {
     /// Links like `config` (whose key is replaced by that of `key`), over streams of `connector`.
     #[must_use]
-    pub fn new(config: GeminiConfig, key: KeySource, connector: Arc<dyn Connect>, wire_log: Option<WireLog>) -> Self {
+    pub fn new(
+        config: GeminiConfig,
+        key: KeySource,
+        connector: Arc<dyn Connect>,
+        wire_log: Option<WireLog>,
+    ) -> Self {
         Self { config, key, connector, wire_log }
     }
 
@@ -36,8 +41,7 @@ impl Dialer {
     /// # Errors
     /// [`FailureCause::Credentials`] when there is no key: nothing was sent.
     pub fn dial(&self, resume: Option<String>) -> Result<(LinkHandle, LinkEvents), LinkFailure> {
-        let api_key =
-            self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
+        let api_key = self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
         let config = Arc::new(GeminiConfig { api_key, ..self.config.clone() });
         Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
     }

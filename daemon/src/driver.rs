@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audio::{Command, Priority};
-use session::{FailureCause, GateState, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session, Snapshot};
+use session::{
+    FailureCause, GateState, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session,
+    Snapshot,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, error, info, warn};
@@ -77,14 +80,27 @@ pub enum DriverError {
     AudioEnded,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a microphone chunk by value: moved once, where a box would be made 50 times a second"
+)]
 enum Wake {
     Stop,
     Audio(Option<audio::Event>),
     Link(Option<LinkEvent>),
     Tool(Finished),
-    Line(UtteranceId, LineKind, Result<Pcm, SpeechError>),
+    Line(Line),
     Deadline,
     Beat,
+}
+
+/// A line of the device's own, rendered or not.
+struct Line {
+    utterance: UtteranceId,
+    kind: LineKind,
+    /// How many flushes there had been when it was asked for.
+    flushes: u64,
+    rendered: Result<Pcm, SpeechError>,
 }
 
 struct Running {
@@ -92,7 +108,8 @@ struct Running {
     link: Option<(LinkHandle, LinkEvents)>,
     /// A connection that waits for the old one to be gone: two of ours at once would be refused.
     dial_next: Option<Option<String>>,
-    lines: JoinSet<(UtteranceId, LineKind, Result<Pcm, SpeechError>)>,
+    lines: JoinSet<Line>,
+    flushes: u64,
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
@@ -112,6 +129,7 @@ impl Driver {
             link: None,
             dial_next: None,
             lines: JoinSet::new(),
+            flushes: 0,
             inputs: VecDeque::new(),
             watchdog: Watchdog::from_env(),
             status: String::new(),
@@ -148,7 +166,7 @@ impl Running {
                     let now = self.driver.clock.now();
                     self.show(now, &Moment::Event(&event));
                 }
-                Wake::Line(utterance, kind, rendered) => self.on_line(utterance, kind, rendered),
+                Wake::Line(line) => self.on_line(line),
                 Wake::Deadline => self.feed(Input::Timeout),
                 Wake::Beat => {
                     self.watchdog.beat(self.driver.audio.counters().turns);
@@ -173,7 +191,7 @@ impl Running {
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.finished() => Wake::Tool(finished),
             Some(line) = self.lines.join_next() => match line {
-                Ok((utterance, kind, rendered)) => Wake::Line(utterance, kind, rendered),
+                Ok(line) => Wake::Line(line),
                 Err(cause) => {
                     error!(%cause, "a line could not be rendered");
                     Wake::Deadline
@@ -225,7 +243,10 @@ impl Running {
             Output::PlayClip { utterance, clip } => self.play_clip(utterance, &clip),
             Output::Duck => self.command(Command::Duck(DUCK)),
             Output::Unduck => self.command(Command::Duck(Db(0.0))),
-            Output::Flush => self.command(Command::Flush),
+            Output::Flush => {
+                self.flushes += 1;
+                self.command(Command::Flush);
+            }
             Output::Run(permit) => self.driver.toolbox.dispatch(permit),
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
@@ -238,6 +259,7 @@ impl Running {
                 self.ended = true;
                 // A goodbye ends a conversation, not the daemon.
                 if by == "agent" && !self.driver.end_with_session {
+                    self.ended = false;
                     self.inputs.push_back(Input::Start);
                 }
             }
@@ -278,7 +300,11 @@ impl Running {
                 error!(%utterance, "the audio worker takes no commands; an utterance is lost");
                 self.inputs.push_back(not_heard(utterance));
             }
-            Command::Flush | Command::Duck(_) | Command::UplinkOpen { .. } | Command::UplinkClose | Command::Mute(_) => {
+            Command::Flush
+            | Command::Duck(_)
+            | Command::UplinkOpen { .. }
+            | Command::UplinkClose
+            | Command::Mute(_) => {
                 error!("the audio worker takes no commands; is it stopped?");
             }
         }
@@ -305,10 +331,18 @@ impl Running {
     fn speak(&mut self, now: Instant, utterance: UtteranceId, text: String, kind: LineKind) {
         self.show(now, &Moment::Line { text: &text, kind });
         let speech = Arc::clone(&self.driver.speech);
-        self.lines.spawn(async move { (utterance, kind, speech.render(text).await) });
+        let flushes = self.flushes;
+        self.lines
+            .spawn(async move { Line { utterance, kind, flushes, rendered: speech.render(text).await } });
     }
 
-    fn on_line(&mut self, utterance: UtteranceId, kind: LineKind, rendered: Result<Pcm, SpeechError>) {
+    fn on_line(&mut self, line: Line) {
+        let Line { utterance, kind, flushes, rendered } = line;
+        if flushes != self.flushes {
+            // The session has counted it as cut already.
+            debug!(%utterance, "a line was flushed before it was rendered");
+            return;
+        }
         match rendered {
             Ok(pcm) => {
                 let priority = match kind {
@@ -400,7 +434,9 @@ impl Running {
 
     /// Ends politely, each step under a deadline.
     async fn close(mut self) {
-        self.feed(Input::Stop);
+        if !self.ended {
+            self.feed(Input::Stop);
+        }
         if let Some((link, mut events)) = self.link.take() {
             link.close();
             let closed = async { while !matches!(events.recv().await, None | Some(LinkEvent::Closed(_))) {} };
@@ -427,6 +463,7 @@ fn status_line(snapshot: &Snapshot) -> String {
         GateState::Asking { .. } | GateState::Waiting { .. } => "; waiting for a person's answer",
         GateState::Granted { .. } => "; a person agreed",
     };
-    let text = format!("{:?}; link {:?}; {} calls open{gate}", snapshot.phase, snapshot.link, snapshot.calls.len());
+    let text =
+        format!("{:?}; link {:?}; {} calls open{gate}", snapshot.phase, snapshot.link, snapshot.calls.len());
     text.to_lowercase()
 }

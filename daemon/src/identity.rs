@@ -86,14 +86,19 @@ fn device_secret(state: &Path) -> io::Result<[u8; 32]> {
     let path = state.join(SECRET_FILE);
     match fs::read(&path) {
         Ok(bytes) => bytes.try_into().map_err(|bytes: Vec<u8>| {
-            io::Error::other(format!("`{}` has {} bytes and should have 32: remove it", path.display(), bytes.len()))
+            io::Error::other(format!(
+                "`{}` has {} bytes and should have 32: remove it",
+                path.display(),
+                bytes.len()
+            ))
         }),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
             let secret = random();
             // Written aside and renamed: a power cut leaves no half a secret.
             let aside = state.join(format!("{SECRET_FILE}.{}", std::process::id()));
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            let mut file =
+                fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
             file.write_all(&secret)?;
             file.sync_all()?;
             fs::rename(&aside, &path)?;

@@ -121,7 +121,9 @@ impl Speech {
         });
         match exit {
             None => Err(SpeechError::Slow { program: self.program.clone() }),
-            Some(false) => Err(failed(String::from_utf8_lossy(&complaint).trim().chars().take(200).collect())),
+            Some(false) => {
+                Err(failed(String::from_utf8_lossy(&complaint).trim().chars().take(200).collect()))
+            }
             Some(true) => {
                 let pcm = clip::decode("speech", wav).map_err(|cause| failed(cause.to_string()))?;
                 Ok(audio::convert(&pcm, Hz::K24))

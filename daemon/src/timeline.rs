@@ -62,7 +62,9 @@ fn record(moment: &Moment<'_>) -> Option<(&'static str, Value)> {
 
 fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
     Some(match event {
-        audio::Event::SpeechStarted { onset_ago } => ("speech.started", json!({"onset_ago_ms": millis(*onset_ago)})),
+        audio::Event::SpeechStarted { onset_ago } => {
+            ("speech.started", json!({"onset_ago_ms": millis(*onset_ago)}))
+        }
         audio::Event::SpeechEnded { voiced } => ("speech.ended", json!({"voiced_ms": millis(*voiced)})),
         audio::Event::Started { utterance } => ("playout.started", json!({"utterance": utterance.0})),
         audio::Event::Finished { utterance, heard, cut } => (
@@ -85,7 +87,9 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::TurnClosed { turn, voiced } => {
             ("turn.closed", json!({"turn": turn.0, "voiced_ms": millis(*voiced)}))
         }
-        Notice::UserSaid { turn, text } => ("user.said", json!({"turn": turn.map(|turn| turn.0), "text": text})),
+        Notice::UserSaid { turn, text } => {
+            ("user.said", json!({"turn": turn.map(|turn| turn.0), "text": text}))
+        }
         Notice::ModelSaid { text, cut } => ("model.said", json!({"text": text, "cut": cut})),
         Notice::BargeIn { turn, utterance, heard } => {
             ("barge_in", json!({"turn": turn.0, "utterance": utterance.0, "heard_ms": millis(*heard)}))
@@ -117,10 +121,9 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::Usage { input_tokens, output_tokens } => {
             ("usage", json!({"input_tokens": input_tokens, "output_tokens": output_tokens}))
         }
-        Notice::Link { state, epoch, text } => (
-            "link",
-            json!({"state": format!("{state:?}").to_lowercase(), "epoch": epoch.0, "text": text}),
-        ),
+        Notice::Link { state, epoch, text } => {
+            ("link", json!({"state": format!("{state:?}").to_lowercase(), "epoch": epoch.0, "text": text}))
+        }
         Notice::Ending { call } => ("ending", json!({"call": call.0})),
         Notice::EndingCancelled => ("ending.cancelled", json!({})),
         Notice::PlayoutLost { utterances } => ("playout.lost", json!({"utterances": utterances})),
@@ -131,12 +134,17 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         ),
         Notice::GatePresented { pending } => ("gate.presented", json!({"pending": pending.0})),
         Notice::GateCut { pending } => ("gate.cut", json!({"pending": pending.0})),
-        Notice::GateEvidence { pending, turn, reading } => {
-            ("gate.evidence", json!({"pending": pending.0, "turn": turn.0, "reading": reading_name(*reading)}))
+        Notice::GateEvidence { pending, turn, reading } => (
+            "gate.evidence",
+            json!({"pending": pending.0, "turn": turn.0, "reading": reading_name(*reading)}),
+        ),
+        Notice::GateGranted { pending, grant } => {
+            ("gate.granted", json!({"pending": pending.0, "grant": grant.0}))
         }
-        Notice::GateGranted { pending, grant } => ("gate.granted", json!({"pending": pending.0, "grant": grant.0})),
         Notice::GateSpent { grant, call } => ("gate.spent", json!({"grant": grant.0, "call": call.0})),
-        Notice::GateClosed { pending, how } => ("gate.closed", json!({"pending": pending.0, "how": end_name(*how)})),
+        Notice::GateClosed { pending, how } => {
+            ("gate.closed", json!({"pending": pending.0, "how": end_name(*how)}))
+        }
         Notice::GateRefused { call, why } => ("gate.refused", json!({"call": call.0, "why": why})),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use session::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Permit, Prepared, ToolSpec};
 use serde_json::{Value, json};
+use session::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Permit, Prepared, ToolSpec};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -65,7 +65,13 @@ impl Toolbox {
             // The catalog and the toolbox hold the same set, so this is a bug of ours; it is answered all the same.
             error!(tool = permit.name(), "a permitted tool is not in the toolbox");
             let body = json!({"status": "error", "error": format!("the {} tool failed", permit.name())});
-            let shaped = Shaped { status: Status::Error, body, events: Vec::new(), clip_after: None, silent_ok: false };
+            let shaped = Shaped {
+                status: Status::Error,
+                body,
+                events: Vec::new(),
+                clip_after: None,
+                silent_ok: false,
+            };
             self.running.spawn(async move { (call, shaped) });
             return;
         };
@@ -73,7 +79,9 @@ impl Toolbox {
             call,
             turn: permit.turn(),
             session: self.identity.run().to_owned(),
-            idempotency_key: permit.grant().map(|grant| self.identity.idempotency_key(grant, permit.digest())),
+            idempotency_key: permit
+                .grant()
+                .map(|grant| self.identity.idempotency_key(grant, permit.digest())),
             deadline: Instant::now() + permit.timeout(),
         };
         let (begun, events) = (self.begun.0.clone(), self.events.0.clone());
@@ -147,7 +155,11 @@ fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
             Status::Cancelled => OutcomeStatus::Cancelled,
         },
         body: shaped.body,
-        events: shaped.events.into_iter().map(|(name, payload)| ClientEvent { call, name, payload }).collect(),
+        events: shaped
+            .events
+            .into_iter()
+            .map(|(name, payload)| ClientEvent { call, name, payload })
+            .collect(),
         clip_after: shaped.clip_after,
     }
 }

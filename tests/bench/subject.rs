@@ -63,8 +63,8 @@ impl Subject {
 
     /// Waits until both devices are open.
     pub fn wait_for_devices(&self) {
-        for direction in ["Capture", "Playback"] {
-            self.daemon.wait_for(&[direction], Duration::from_secs(20));
+        for device in ["capture device", "playback device"] {
+            self.daemon.wait_for(&["INFO", device], Duration::from_secs(20));
         }
     }
 }

@@ -9,11 +9,7 @@ const NAMES_NEAR: usize = 8;
 
 pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
     let total = visible.len();
-    let listed = if total > NAMES_MAX {
-        nearest(name, visible)
-    } else {
-        visible
-    };
+    let listed = if total > NAMES_MAX { nearest(name, visible) } else { visible };
     let mut body = json!({
         "status": "error",
         "error": "unknown tool",
@@ -73,11 +69,7 @@ pub(crate) fn repeated(body: &Value) -> Value {
 
 /// `body` if it is an object, else an object that holds it.
 pub(crate) fn object(status: &str, body: Value) -> Value {
-    if body.is_object() {
-        body
-    } else {
-        json!({"status": status, "result": body})
-    }
+    if body.is_object() { body } else { json!({"status": status, "result": body}) }
 }
 
 /// What the model is told about a result that cannot be an answer any more.

@@ -29,27 +29,15 @@ impl Session {
         for (place, call) in calls.into_iter().enumerate() {
             let ProviderCall { id, name, args } = call;
             if !self.ledger.is_first(id.as_deref()) {
-                self.cx.notice(Notice::DuplicateCall {
-                    id: id.unwrap_or_default(),
-                    name,
-                });
+                self.cx.notice(Notice::DuplicateCall { id: id.unwrap_or_default(), name });
                 continue;
             }
             let key = self.ledger.admit(response, id);
-            self.cx.notice(Notice::CallArrived {
-                call: key,
-                name: name.clone(),
-                args: args.clone(),
-            });
+            self.cx.notice(Notice::CallArrived { call: key, name: name.clone(), args: args.clone() });
             match self.check(place, &name, &args) {
                 Err((body, owes)) => self.ledger.fill(key, name, body, owes, false),
                 Ok((spec, prepared)) => {
-                    let proposal = Proposal {
-                        key,
-                        spec,
-                        prepared,
-                        turn: self.person.turn(),
-                    };
+                    let proposal = Proposal { key, spec, prepared, turn: self.person.turn() };
                     self.decide(response, proposal, true);
                 }
             }
@@ -108,50 +96,24 @@ impl Session {
         let spec = proposal.spec.clone();
         let digest = proposal.prepared.digest;
         if let Some(original) = self.ledger.equal_in_flight(&name, &digest) {
-            self.ledger.keep(
-                key,
-                Open {
-                    name,
-                    response,
-                    stage: Stage::Copy(original),
-                },
-            );
+            self.ledger.keep(key, Open { name, response, stage: Stage::Copy(original) });
             return;
         }
-        let windows = (
-            self.cx.config.repeat_window,
-            self.cx.config.repeat_window_relinked,
-        );
+        let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_relinked);
         let epoch = self.link.epoch();
-        let done = self
-            .ledger
-            .remembered(self.cx.now, (&name, &digest), proposal.turn, epoch, windows);
+        let done = self.ledger.remembered(self.cx.now, (&name, &digest), proposal.turn, epoch, windows);
         if let Some(body) = done.map(answers::repeated) {
             self.ledger.fill(key, name, body, Owes::SpeechIfNone, false);
             return;
         }
         match self.gate.judge(&mut self.cx, &self.person, proposal, patient) {
             Verdict::Run(permit) => {
-                self.ledger.keep(
-                    key,
-                    Open {
-                        name,
-                        response,
-                        stage: Stage::Queued(permit, spec),
-                    },
-                );
+                self.ledger.keep(key, Open { name, response, stage: Stage::Queued(permit, spec) });
             }
             Verdict::Answer(body, owes) => self.ledger.fill(key, name, body, owes, false),
             Verdict::Held(proposal) => {
                 self.cx.after(Timer::HeldCall, self.cx.config.gate.evidence_grace);
-                self.ledger.keep(
-                    key,
-                    Open {
-                        name,
-                        response,
-                        stage: Stage::Held(proposal),
-                    },
-                );
+                self.ledger.keep(key, Open { name, response, stage: Stage::Held(proposal) });
             }
         }
     }
@@ -160,12 +122,7 @@ impl Session {
     pub(crate) fn judge_held_calls(&mut self, patient: bool) {
         self.cx.timers.clear(Timer::HeldCall);
         for call in self.ledger.select(|open| matches!(open.stage, Stage::Held(_))) {
-            if let Some(Open {
-                response,
-                stage: Stage::Held(proposal),
-                ..
-            }) = self.ledger.take(call)
-            {
+            if let Some(Open { response, stage: Stage::Held(proposal), .. }) = self.ledger.take(call) {
                 self.decide(response, *proposal, patient);
             }
         }
@@ -175,11 +132,7 @@ impl Session {
     pub(crate) fn run_calls(&mut self) {
         if let Some((call, permit, spec)) = self.ledger.start_next() {
             self.cx.after(Timer::CallDeadline, spec.timeout);
-            self.cx.notice(Notice::CallRun {
-                call,
-                name: spec.name,
-                grant: permit.grant(),
-            });
+            self.cx.notice(Notice::CallRun { call, name: spec.name, grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
         }
     }
@@ -193,31 +146,20 @@ impl Session {
     }
 
     pub(crate) fn on_outcome(&mut self, call: CallKey, outcome: Outcome) {
-        let Outcome {
-            status,
-            body,
-            events,
-            clip_after,
-        } = outcome;
+        let Outcome { status, body, events, clip_after } = outcome;
         let body = answers::object(status_word(status), body);
         if self.ledger.running_mut(call).is_none() {
             self.on_unexpected_outcome(call, status, &body);
             return;
         }
-        let Some(Open {
-            name,
-            response,
-            stage: Stage::Running(running),
-        }) = self.ledger.take(call)
-        else {
+        let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) else {
             return;
         };
         self.cx.timers.clear(Timer::CallDeadline);
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.ledger
-            .remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, &body);
         let ends = running.spec.ends_session && status == OutcomeStatus::Success;
         let owes = match status {
             OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
@@ -242,8 +184,7 @@ impl Session {
             self.cx.notice(Notice::LateOutcome { call });
             return;
         };
-        self.ledger
-            .remember(self.cx.now, self.link.epoch(), &running, status, body);
+        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, body);
         let happened = matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown);
         if happened && running.spec.effect != Effect::Read {
             self.note(answers::truth_note(&running.spec.name));
@@ -253,12 +194,7 @@ impl Session {
     /// [`Timer::CallDeadline`] has come: the running call is answered without its tool.
     pub(crate) fn on_call_deadline(&mut self) {
         let Some(call) = self.ledger.running() else { return };
-        let Some(Open {
-            name,
-            stage: Stage::Running(running),
-            ..
-        }) = self.ledger.take(call)
-        else {
+        let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
             return;
         };
         self.cx.emit(Output::Cancel { call });
@@ -267,8 +203,7 @@ impl Session {
         } else {
             (OutcomeStatus::Error, answers::timed_out(&name))
         };
-        self.ledger
-            .remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, &body);
         self.answer(call, name, body, Owes::Speech, running.begun);
     }
 
@@ -316,11 +251,7 @@ impl Session {
                 continue;
             };
             self.ledger.void(call);
-            self.cx.notice(Notice::CallClosed {
-                call,
-                name,
-                why: "the provider took it back",
-            });
+            self.cx.notice(Notice::CallClosed { call, name, why: "the provider took it back" });
             self.answer_copies(call, &answers::cancelled());
         }
     }
@@ -335,8 +266,7 @@ impl Session {
     fn answer_copies(&mut self, call: CallKey, body: &Value) {
         for copy in self.ledger.copies_of(call) {
             if let Some(open) = self.ledger.take(copy) {
-                self.ledger
-                    .fill(copy, open.name, body.clone(), Owes::Silence, false);
+                self.ledger.fill(copy, open.name, body.clone(), Owes::Silence, false);
             }
         }
     }
@@ -378,17 +308,8 @@ impl Session {
         let last = given.len().saturating_sub(1);
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
-            let follow_up = if owed && place == last {
-                FollowUp::WhenIdle
-            } else {
-                FollowUp::Silent
-            };
-            let status = given
-                .body
-                .get("status")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
+            let status = given.body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
             self.cx.notice(Notice::CallAnswered {
                 call: given.call,
                 name: given.name.clone(),
@@ -397,12 +318,7 @@ impl Session {
                 follow_up,
             });
             self.answered += 1;
-            sent.push(Answer {
-                id: given.id,
-                name: given.name,
-                body: given.body,
-                follow_up,
-            });
+            sent.push(Answer { id: given.id, name: given.name, body: given.body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
         self.on_clips_answered(response.id, owed);

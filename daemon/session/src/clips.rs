@@ -38,10 +38,7 @@ impl Clips {
 impl Session {
     pub(crate) fn queue_clip(&mut self, response: u64, name: String) {
         self.cx.notice(Notice::ClipQueued { clip: name.clone() });
-        self.clips.waiting.push_back(Clip {
-            name,
-            stage: Stage::Unanswered { response },
-        });
+        self.clips.waiting.push_back(Clip { name, stage: Stage::Unanswered { response } });
         if self.clips.waiting.len() > CLIPS_MAX {
             self.clips.waiting.pop_front();
         }
@@ -51,10 +48,8 @@ impl Session {
     pub(crate) fn on_clips_answered(&mut self, response: u64, provokes: bool) {
         let speaking = self.reply.open();
         // A provider that waits for the answer goes on with the reply it was in; another speaks of it in a reply of its own.
-        let same_reply = self
-            .link
-            .up()
-            .is_some_and(|(_, capabilities)| capabilities.hold_uplink_during_calls);
+        let same_reply =
+            self.link.up().is_some_and(|(_, capabilities)| capabilities.hold_uplink_during_calls);
         let not_after = if provokes && !same_reply { speaking } else { None };
         let mut due = false;
         for clip in &mut self.clips.waiting {
@@ -72,9 +67,7 @@ impl Session {
 
     /// The answers of `response` cannot be sent any more.
     pub(crate) fn drop_clips(&mut self, response: u64) {
-        self.clips
-            .waiting
-            .retain(|clip| clip.stage != Stage::Unanswered { response });
+        self.clips.waiting.retain(|clip| clip.stage != Stage::Unanswered { response });
     }
 
     /// A reply was generated to its end.
@@ -106,12 +99,7 @@ impl Session {
                 self.clips.waiting.push_back(clip);
             }
         }
-        if !self
-            .clips
-            .waiting
-            .iter()
-            .any(|clip| matches!(clip.stage, Stage::Due { .. }))
-        {
+        if !self.clips.waiting.iter().any(|clip| matches!(clip.stage, Stage::Due { .. })) {
             self.cx.timers.clear(Timer::Clip);
         }
     }

@@ -22,9 +22,7 @@ impl Engage {
 
 impl Default for Engage {
     fn default() -> Self {
-        Self::Voice {
-            idle_after: Self::IDLE_AFTER,
-        }
+        Self::Voice { idle_after: Self::IDLE_AFTER }
     }
 }
 

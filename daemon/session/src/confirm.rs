@@ -140,11 +140,7 @@ pub fn ask_at_console(spec: &ToolSpec, prepared: Prepared) -> Result<ConsoleQues
     let Some(summary) = prepared.summary.clone() else {
         return Err(NeedsConsent);
     };
-    Ok(ConsoleQuestion {
-        summary,
-        spec: spec.clone(),
-        prepared,
-    })
+    Ok(ConsoleQuestion { summary, spec: spec.clone(), prepared })
 }
 
 /// A question put to a person at the console. It owns the call it is about.
@@ -212,10 +208,7 @@ pub(crate) fn permit_without_question(
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that cannot go on should stop where it is"
-    )]
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
     use serde_json::json;
 
@@ -243,11 +236,7 @@ mod tests {
 
     #[test]
     fn what_only_looks_needs_no_question() {
-        for spec in [
-            spec(Effect::Read, false),
-            spec(Effect::Local, false),
-            spec(Effect::Outbound, true),
-        ] {
+        for spec in [spec(Effect::Read, false), spec(Effect::Local, false), spec(Effect::Outbound, true)] {
             let permit = observing(&spec, prepared(None)).unwrap();
             assert_eq!((permit.name(), permit.grant()), ("send_text", None));
             assert_eq!(permit.args(), &json!({"phone": "12345"}));
@@ -257,14 +246,8 @@ mod tests {
     #[test]
     fn a_guarded_tool_needs_one() {
         let guarded = spec(Effect::Outbound, false);
-        assert_eq!(
-            observing(&guarded, prepared(Some("Send."))).unwrap_err(),
-            NeedsConsent
-        );
-        assert_eq!(
-            ask_at_console(&guarded, prepared(None)).unwrap_err(),
-            NeedsConsent
-        );
+        assert_eq!(observing(&guarded, prepared(Some("Send."))).unwrap_err(), NeedsConsent);
+        assert_eq!(ask_at_console(&guarded, prepared(None)).unwrap_err(), NeedsConsent);
     }
 
     #[test]

@@ -20,12 +20,7 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(config: Config) -> Self {
-        Self {
-            now: Instant::ZERO,
-            config,
-            timers: Timers::default(),
-            out: VecDeque::new(),
-        }
+        Self { now: Instant::ZERO, config, timers: Timers::default(), out: VecDeque::new() }
     }
 
     pub(crate) fn emit(&mut self, output: Output) {

@@ -55,10 +55,7 @@ impl Session {
     pub(crate) fn begin_ending(&mut self, call: units::CallKey, spoke: bool) {
         if self.run == Run::On {
             self.cx.notice(Notice::Ending { call });
-            self.run = Run::Ending(Ending {
-                spoke,
-                model_done: false,
-            });
+            self.run = Run::Ending(Ending { spoke, model_done: false });
             self.cx.after(Timer::Drain, self.cx.config.patience.drain);
             self.cx.after(Timer::Goodbye, self.cx.config.patience.goodbye);
         }
@@ -119,11 +116,7 @@ impl Session {
         self.cx.notice(Notice::Ended { by });
         self.cx.emit(Output::Ended { by });
         let by_voice = matches!(self.cx.config.engage, Engage::Voice { .. });
-        self.run = if by_voice && by == "agent" {
-            Run::On
-        } else {
-            Run::Off
-        };
+        self.run = if by_voice && by == "agent" { Run::On } else { Run::Off };
         if self.run == Run::On && self.person.is_speaking() {
             self.link.want(&mut self.cx);
         }
@@ -219,19 +212,11 @@ impl Session {
             {
                 self.cx.emit(Output::Cancel { call });
             }
-            self.cx.notice(Notice::CallClosed {
-                call,
-                name: open.name,
-                why: "the session ended",
-            });
+            self.cx.notice(Notice::CallClosed { call, name: open.name, why: "the session ended" });
         }
         for given in unsent {
             let why = "the session ended before its answer was sent";
-            self.cx.notice(Notice::CallClosed {
-                call: given.call,
-                name: given.name,
-                why,
-            });
+            self.cx.notice(Notice::CallClosed { call: given.call, name: given.name, why });
         }
         self.reply.give_up(&mut self.cx);
         self.clips.clear();

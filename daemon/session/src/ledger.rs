@@ -134,9 +134,7 @@ impl Ledger {
 
     /// Some response of this conversation is without its answers.
     pub(crate) fn owes(&self, conversation: u64) -> bool {
-        self.responses
-            .iter()
-            .any(|response| response.conversation == conversation)
+        self.responses.iter().any(|response| response.conversation == conversation)
     }
 
     /// Notes the id of a call. False if it was seen before in this conversation.
@@ -160,12 +158,7 @@ impl Ledger {
     pub(crate) fn begin_response(&mut self, conversation: u64, spoke: bool) -> u64 {
         self.last_response += 1;
         let id = self.last_response;
-        self.responses.push_back(Response {
-            id,
-            conversation,
-            spoke,
-            places: Vec::new(),
-        });
+        self.responses.push_back(Response { id, conversation, spoke, places: Vec::new() });
         id
     }
 
@@ -176,11 +169,7 @@ impl Ledger {
         if let Some(id) = id {
             self.ids.insert(call, id);
         }
-        if let Some(response) = self
-            .responses
-            .iter_mut()
-            .find(|candidate| candidate.id == response)
-        {
+        if let Some(response) = self.responses.iter_mut().find(|candidate| candidate.id == response) {
             response.places.push(Place::Owed(call));
         }
         call
@@ -213,14 +202,7 @@ impl Ledger {
             .flat_map(|response| &mut response.places)
             .find(|place| matches!(place, Place::Owed(owed) if *owed == call));
         if let Some(place) = place {
-            *place = Place::Answered(Given {
-                call,
-                id,
-                name,
-                body,
-                owes,
-                had_effect,
-            });
+            *place = Place::Answered(Given { call, id, name, body, owes, had_effect });
         }
     }
 
@@ -239,39 +221,25 @@ impl Ledger {
     /// The open calls, and answered ones not yet sent, that the provider calls by this id.
     pub(crate) fn by_id(&self, id: &str) -> Option<CallKey> {
         let answered = || {
-            self.responses
-                .iter()
-                .flat_map(|response| &response.places)
-                .find_map(|place| match place {
-                    Place::Answered(given) if given.id.as_deref() == Some(id) => Some(given.call),
-                    Place::Answered(_) | Place::Owed(_) => None,
-                })
+            self.responses.iter().flat_map(|response| &response.places).find_map(|place| match place {
+                Place::Answered(given) if given.id.as_deref() == Some(id) => Some(given.call),
+                Place::Answered(_) | Place::Owed(_) => None,
+            })
         };
-        self.ids
-            .iter()
-            .find(|(_, known)| *known == id)
-            .map(|(call, _)| *call)
-            .or_else(answered)
+        self.ids.iter().find(|(_, known)| *known == id).map(|(call, _)| *call).or_else(answered)
     }
 
     /// An answer that is ready but not sent.
     pub(crate) fn ready(&self, call: CallKey) -> Option<&Given> {
-        self.responses
-            .iter()
-            .flat_map(|response| &response.places)
-            .find_map(|place| match place {
-                Place::Answered(given) if given.call == call => Some(given),
-                Place::Answered(_) | Place::Owed(_) => None,
-            })
+        self.responses.iter().flat_map(|response| &response.places).find_map(|place| match place {
+            Place::Answered(given) if given.call == call => Some(given),
+            Place::Answered(_) | Place::Owed(_) => None,
+        })
     }
 
     /// The keys of open calls of which `which` is true, oldest first.
     pub(crate) fn select(&self, which: impl Fn(&Open) -> bool) -> Vec<CallKey> {
-        self.open
-            .iter()
-            .filter(|(_, open)| which(open))
-            .map(|(call, _)| *call)
-            .collect()
+        self.open.iter().filter(|(_, open)| which(open)).map(|(call, _)| *call).collect()
     }
 
     /// The next call to run, if none is running. It counts as running from here on.
@@ -280,11 +248,7 @@ impl Ledger {
             return None;
         }
         let call = self.queue.pop_front()?;
-        let Some(Open {
-            name,
-            response,
-            stage: Stage::Queued(permit, spec),
-        }) = self.open.remove(&call)
+        let Some(Open { name, response, stage: Stage::Queued(permit, spec) }) = self.open.remove(&call)
         else {
             return None;
         };
@@ -295,14 +259,7 @@ impl Ledger {
             agreed: permit.grant().is_some(),
             begun: false,
         };
-        self.open.insert(
-            call,
-            Open {
-                name,
-                response,
-                stage: Stage::Running(running),
-            },
-        );
+        self.open.insert(call, Open { name, response, stage: Stage::Running(running) });
         self.running = Some(call);
         Some((call, permit, spec))
     }
@@ -404,9 +361,7 @@ impl Ledger {
 
     /// Whether the model was heard in `response`.
     pub(crate) fn spoke(&self, response: u64) -> bool {
-        self.responses
-            .iter()
-            .any(|candidate| candidate.id == response && candidate.spoke)
+        self.responses.iter().any(|candidate| candidate.id == response && candidate.spoke)
     }
 
     /// The model is heard: it counts for every response without its answers.
@@ -419,12 +374,10 @@ impl Ledger {
     /// The next response of which every call has its answer.
     pub(crate) fn take_complete(&mut self) -> Option<Response> {
         self.responses.retain(|response| !response.places.is_empty());
-        let place = self.responses.iter().position(|response| {
-            response
-                .places
-                .iter()
-                .all(|place| matches!(place, Place::Answered(_)))
-        })?;
+        let place = self
+            .responses
+            .iter()
+            .position(|response| response.places.iter().all(|place| matches!(place, Place::Answered(_))))?;
         self.responses.remove(place)
     }
 

@@ -47,11 +47,7 @@ impl Lexicon {
     fn parse(file: &str) -> Self {
         let mut phrases = Vec::new();
         let mut class = None;
-        for line in file
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        {
+        for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             if line.starts_with('[') {
                 class = match line {
                     "[strong]" => Some(Class::Strong),
@@ -78,9 +74,8 @@ impl Lexicon {
         }
         let slots: Vec<Vec<String>> = slots.iter().map(|slot| words(slot)).collect();
         let slot_pieces: Vec<Piece<'_>> = slots.iter().flat_map(|slot| self.pieces(slot)).collect();
-        let other_digits = pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Digits(_)) && !slot_pieces.contains(piece));
+        let other_digits =
+            pieces.iter().any(|piece| matches!(piece, Piece::Digits(_)) && !slot_pieces.contains(piece));
         if has(Class::Amend) || other_digits {
             return Reading::Amend;
         }
@@ -89,11 +84,7 @@ impl Lexicon {
             Piece::Word(word) => slots.iter().flatten().any(|slot| slot == word),
             Piece::Phrase(Class::Deny | Class::Amend) | Piece::Number => false,
         });
-        if agreeable && has(Class::Strong) {
-            Reading::Yes
-        } else {
-            Reading::Unclear
-        }
+        if agreeable && has(Class::Strong) { Reading::Yes } else { Reading::Unclear }
     }
 
     fn pieces<'a>(&self, said: &'a [String]) -> Vec<Piece<'a>> {
@@ -109,11 +100,7 @@ impl Lexicon {
                 pieces.push(Piece::Phrase(*class));
                 rest = &rest[phrase.len()..];
             } else {
-                pieces.push(if is_compound_number(first) {
-                    Piece::Number
-                } else {
-                    Piece::Word(first)
-                });
+                pieces.push(if is_compound_number(first) { Piece::Number } else { Piece::Word(first) });
                 rest = after_first;
             }
         }
@@ -143,9 +130,7 @@ fn digit_run(said: &[String]) -> Option<(String, &[String])> {
             _ => 1,
         };
         let skip = usize::from(times > 1);
-        let Some(digits) = rest
-            .get(skip)
-            .and_then(|word| digits(word, rest.get(skip + 1), run.is_empty()))
+        let Some(digits) = rest.get(skip).and_then(|word| digits(word, rest.get(skip + 1), run.is_empty()))
         else {
             break;
         };
@@ -167,11 +152,9 @@ fn digits(word: &str, next: Option<&String>, starts_run: bool) -> Option<String>
         let beside_digit = !starts_run || next.is_some_and(|next| digits(next, None, true).is_some());
         return beside_digit.then(|| "0".to_owned());
     }
-    let digit = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
-    ]
-    .iter()
-    .position(|name| *name == word)?;
+    let digit = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+        .iter()
+        .position(|name| *name == word)?;
     Some(digit.to_string())
 }
 
@@ -253,15 +236,9 @@ mod tests {
 
     #[test]
     fn a_no_anywhere_is_a_no() {
-        for no in [
-            "no",
-            "yeah, no",
-            "not wrong",
-            "yes... no, stop",
-            "don't",
-            "Don\u{2019}t send it",
-            "cancel that",
-        ] {
+        for no in
+            ["no", "yeah, no", "not wrong", "yes... no, stop", "don't", "Don\u{2019}t send it", "cancel that"]
+        {
             assert_eq!(reads(no), Reading::No, "{no}");
         }
     }
@@ -295,10 +272,7 @@ mod tests {
     #[test]
     fn the_shipped_file_has_one_class_for_each_phrase() {
         let file = include_str!("lexicon/en.txt");
-        let lines = file
-            .lines()
-            .filter(|line| !line.is_empty() && !line.starts_with(['#', '[']))
-            .count();
+        let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '['])).count();
         assert_eq!(EN.phrases.len(), lines);
         assert_eq!(file.lines().filter(|line| line.starts_with('[')).count(), 5);
         let mut phrases: Vec<_> = EN.phrases.iter().map(|(phrase, _)| phrase).collect();

@@ -196,17 +196,8 @@ impl Link {
         self.epoch = self.epoch.next();
         cx.timers.clear(Timer::Setup);
         cx.after(Timer::Stable, cx.config.retry.stable);
-        let text = if resumed {
-            "the conversation goes on"
-        } else {
-            "a fresh conversation"
-        };
-        let up = State::Up {
-            capabilities,
-            content: false,
-            stable: false,
-            leaving: false,
-        };
+        let text = if resumed { "the conversation goes on" } else { "a fresh conversation" };
+        let up = State::Up { capabilities, content: false, stable: false, leaving: false };
         self.change(cx, up, text);
         Some(resumed)
     }
@@ -239,9 +230,7 @@ impl Link {
     pub(crate) fn on_go_away(&mut self, cx: &mut Context, left: Option<Duration>) {
         if let State::Up { leaving, .. } = &mut self.state {
             *leaving = true;
-            let left = left
-                .unwrap_or_default()
-                .saturating_sub(cx.config.patience.go_away_margin);
+            let left = left.unwrap_or_default().saturating_sub(cx.config.patience.go_away_margin);
             cx.after(Timer::GoAway, left);
         }
     }
@@ -249,11 +238,7 @@ impl Link {
     /// [`Timer::Setup`] has come.
     pub(crate) fn on_setup_overdue(&mut self, cx: &mut Context) {
         if matches!(self.state, State::Connecting { .. }) {
-            self.disconnect(
-                cx,
-                Then::Retry,
-                "the provider did not finish the set-up in time; trying again",
-            );
+            self.disconnect(cx, Then::Retry, "the provider did not finish the set-up in time; trying again");
         }
     }
 
@@ -295,24 +280,14 @@ impl Link {
             }
             State::Connecting { .. } | State::Up { .. } => {
                 self.retry(cx, failure.cause, &failure.text);
-                if is_curable(failure.cause) {
-                    Closed::Again
-                } else {
-                    Closed::Outage
-                }
+                if is_curable(failure.cause) { Closed::Again } else { Closed::Outage }
             }
         }
     }
 
     fn connect(&mut self, cx: &mut Context) {
         let resume = self.handle.clone();
-        self.change(
-            cx,
-            State::Connecting {
-                resuming: resume.is_some(),
-            },
-            "",
-        );
+        self.change(cx, State::Connecting { resuming: resume.is_some() }, "");
         cx.after(Timer::Setup, cx.config.patience.setup);
         cx.emit(Output::Connect { resume });
     }
@@ -339,11 +314,7 @@ impl Link {
             self.handle = None;
             self.handle_failures = 0;
         }
-        let wait = if refused {
-            cx.config.retry.first
-        } else {
-            self.wait(&cx.config.retry, cause)
-        };
+        let wait = if refused { cx.config.retry.first } else { self.wait(&cx.config.retry, cause) };
         self.not_before = cx.now + wait;
         self.wait_until(cx, self.not_before, text);
     }
@@ -381,14 +352,7 @@ impl Link {
     }
 
     fn count_as_good(&mut self) {
-        if matches!(
-            self.state,
-            State::Up {
-                content: true,
-                stable: true,
-                ..
-            }
-        ) {
+        if matches!(self.state, State::Up { content: true, stable: true, .. }) {
             self.failures = 0;
             self.told = false;
         }
@@ -396,11 +360,7 @@ impl Link {
 
     fn change(&mut self, cx: &mut Context, state: State, text: &str) {
         self.state = state;
-        cx.notice(Notice::Link {
-            state: self.state(),
-            epoch: self.epoch,
-            text: text.to_owned(),
-        });
+        cx.notice(Notice::Link { state: self.state(), epoch: self.epoch, text: text.to_owned() });
     }
 }
 

@@ -58,10 +58,7 @@ pub(crate) enum Credit {
 
 impl Person {
     pub(crate) fn new() -> Self {
-        Self {
-            turn: TurnId(0),
-            segments: VecDeque::new(),
-        }
+        Self { turn: TurnId(0), segments: VecDeque::new() }
     }
 
     /// The last turn; 0 before the first.
@@ -70,9 +67,7 @@ impl Person {
     }
 
     pub(crate) fn is_speaking(&self) -> bool {
-        self.segments
-            .back()
-            .is_some_and(|segment| segment.ended.is_none())
+        self.segments.back().is_some_and(|segment| segment.ended.is_none())
     }
 
     /// Speech began `onset_ago`. `None` if it had begun already.
@@ -97,10 +92,7 @@ impl Person {
 
     /// The speech ended. `None` if there was none.
     pub(crate) fn end(&mut self, cx: &mut Context, voiced: Duration) -> Option<TurnId> {
-        let segment = self
-            .segments
-            .back_mut()
-            .filter(|segment| segment.ended.is_none())?;
+        let segment = self.segments.back_mut().filter(|segment| segment.ended.is_none())?;
         segment.ended = Some(Ended { at: cx.now, voiced });
         let turn = segment.turn;
         self.watch(cx);
@@ -118,11 +110,8 @@ impl Person {
         let waits = |segment: &Segment| {
             recent(segment) && (segment.text.is_empty() || now - segment.last_fragment < gate.finality)
         };
-        let Some(place) = self
-            .segments
-            .iter()
-            .position(waits)
-            .or_else(|| self.segments.iter().rposition(recent))
+        let Some(place) =
+            self.segments.iter().position(waits).or_else(|| self.segments.iter().rposition(recent))
         else {
             return Credit::Nobody;
         };
@@ -139,11 +128,10 @@ impl Person {
     /// The next stretch of speech whose words are final.
     pub(crate) fn take_final(&mut self, cx: &mut Context) -> Option<Said> {
         let finality = cx.config.gate.finality;
-        let segment = self.segments.iter_mut().find(|segment| {
-            segment
-                .final_at(finality)
-                .is_some_and(|final_at| final_at <= cx.now)
-        })?;
+        let segment = self
+            .segments
+            .iter_mut()
+            .find(|segment| segment.final_at(finality).is_some_and(|final_at| final_at <= cx.now))?;
         segment.taken = true;
         let said = segment.said();
         self.watch(cx);
@@ -168,12 +156,7 @@ impl Person {
 
     fn watch(&self, cx: &mut Context) {
         let finality = cx.config.gate.finality;
-        match self
-            .segments
-            .iter()
-            .filter_map(|segment| segment.final_at(finality))
-            .min()
-        {
+        match self.segments.iter().filter_map(|segment| segment.final_at(finality)).min() {
             Some(at) => cx.timers.set(Timer::Transcript, at),
             None => cx.timers.clear(Timer::Transcript),
         }
@@ -183,12 +166,7 @@ impl Person {
 impl Segment {
     fn said(&self) -> Said {
         let voiced = self.ended.map_or(Duration::ZERO, |ended| ended.voiced);
-        Said {
-            turn: self.turn,
-            onset: self.onset,
-            voiced,
-            text: self.text.trim().to_owned(),
-        }
+        Said { turn: self.turn, onset: self.onset, voiced, text: self.text.trim().to_owned() }
     }
 
     /// Words that come at `now` may be its words.
@@ -198,9 +176,7 @@ impl Segment {
 
     /// When its words, if it has any and they are not taken, will count as final.
     fn final_at(&self, finality: Duration) -> Option<Instant> {
-        let ended = self
-            .ended
-            .filter(|_| !self.taken && !self.text.trim().is_empty())?;
+        let ended = self.ended.filter(|_| !self.taken && !self.text.trim().is_empty())?;
         Some(ended.at.max(self.last_fragment + finality))
     }
 }

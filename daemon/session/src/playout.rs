@@ -45,11 +45,7 @@ enum Stage {
 
 impl Playout {
     pub(crate) fn new() -> Self {
-        Self {
-            last: UtteranceId(0),
-            live: BTreeMap::new(),
-            heard_by: Instant::ZERO,
-        }
+        Self { last: UtteranceId(0), live: BTreeMap::new(), heard_by: Instant::ZERO }
     }
 
     /// Something is heard at this moment.
@@ -64,9 +60,7 @@ impl Playout {
 
     /// Speech of the model, or a clip that belongs to it, is heard or waits to be.
     pub(crate) fn is_reply_pending(&self) -> bool {
-        self.live
-            .values()
-            .any(|live| live.is_pending() && !matches!(live.what, Spoken::Line(_)))
+        self.live.values().any(|live| live.is_pending() && !matches!(live.what, Spoken::Line(_)))
     }
 
     /// A fresh reply.
@@ -81,11 +75,7 @@ impl Playout {
 
     pub(crate) fn speak(&mut self, cx: &mut Context, text: String, kind: LineKind) -> UtteranceId {
         let utterance = self.admit(cx, Spoken::Line(kind), LINE_MAX);
-        cx.emit(Output::Speak {
-            utterance,
-            text,
-            kind,
-        });
+        cx.emit(Output::Speak { utterance, text, kind });
         utterance
     }
 
@@ -133,18 +123,9 @@ impl Playout {
         let live = self.live.remove(&utterance)?;
         let heard = heard.span(Hz::K24);
         if let Stage::Flushed { by: Some(turn) } = live.stage {
-            cx.notice(Notice::BargeIn {
-                turn,
-                utterance,
-                heard,
-            });
+            cx.notice(Notice::BargeIn { turn, utterance, heard });
         }
-        cx.notice(Notice::Played {
-            utterance,
-            what: live.what,
-            heard,
-            cut,
-        });
+        cx.notice(Notice::Played { utterance, what: live.what, heard, cut });
         self.watch(cx);
         Some(live.what)
     }
@@ -152,10 +133,7 @@ impl Playout {
     /// Gives up for everything that is live.
     pub(crate) fn lose(&mut self, cx: &mut Context) -> Vec<(UtteranceId, Spoken)> {
         let lost = std::mem::take(&mut self.live);
-        let lost: Vec<_> = lost
-            .into_iter()
-            .map(|(utterance, live)| (utterance, live.what))
-            .collect();
+        let lost: Vec<_> = lost.into_iter().map(|(utterance, live)| (utterance, live.what)).collect();
         self.watch(cx);
         lost
     }
@@ -165,13 +143,7 @@ impl Playout {
         if self.live.len() >= LIVE_MAX {
             self.live.pop_first();
         }
-        self.live.insert(
-            self.last,
-            Live {
-                what,
-                stage: Stage::Queued,
-            },
-        );
+        self.live.insert(self.last, Live { what, stage: Stage::Queued });
         self.expect(cx, span);
         self.last
     }

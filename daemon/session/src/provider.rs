@@ -10,11 +10,7 @@ use crate::snapshot::GateState;
 
 impl Session {
     pub(crate) fn on_provider(&mut self, event: ProviderEvent) {
-        if let ProviderEvent::Ready {
-            resumed,
-            capabilities,
-        } = event
-        {
+        if let ProviderEvent::Ready { resumed, capabilities } = event {
             self.on_ready(resumed, capabilities);
             return;
         }
@@ -55,14 +51,8 @@ impl Session {
             ProviderEvent::Interrupted => self.on_interrupted(),
             ProviderEvent::ResumeHandle(handle) => self.link.on_handle(handle),
             ProviderEvent::GoAway { left } => self.link.on_go_away(&mut self.cx, left),
-            ProviderEvent::Usage {
-                input_tokens,
-                output_tokens,
-            } => {
-                self.cx.notice(Notice::Usage {
-                    input_tokens,
-                    output_tokens,
-                });
+            ProviderEvent::Usage { input_tokens, output_tokens } => {
+                self.cx.notice(Notice::Usage { input_tokens, output_tokens });
             }
         }
     }
@@ -90,10 +80,7 @@ impl Session {
         match self.person.credit(&mut self.cx, &text) {
             Credit::Turn => {}
             Credit::Late(said) => {
-                self.cx.notice(Notice::UserSaid {
-                    turn: Some(said.turn),
-                    text: said.text.clone(),
-                });
+                self.cx.notice(Notice::UserSaid { turn: Some(said.turn), text: said.text.clone() });
                 self.gate.on_said_more(&mut self.cx, self.person.turn(), &said);
             }
             Credit::Nobody => self.cx.notice(Notice::UserSaid { turn: None, text }),

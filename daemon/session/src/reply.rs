@@ -32,11 +32,7 @@ enum State {
 
 impl Reply {
     pub(crate) fn new() -> Self {
-        Self {
-            state: State::Closed,
-            said: String::new(),
-            spoke: false,
-        }
+        Self { state: State::Closed, said: String::new(), spoke: false }
     }
 
     /// The reply that audio is being appended to.

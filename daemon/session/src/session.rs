@@ -136,11 +136,7 @@ impl Session {
             Input::SpeechStarted { onset_ago } => self.on_speech_started(onset_ago),
             Input::SpeechEnded { voiced } => self.on_speech_ended(voiced),
             Input::PlayoutStarted { utterance } => self.on_playout_started(utterance),
-            Input::PlayoutFinished {
-                utterance,
-                heard,
-                cut,
-            } => {
+            Input::PlayoutFinished { utterance, heard, cut } => {
                 self.on_playout_finished(utterance, heard, cut);
             }
             Input::LinkOpened => self.link.on_opened(&mut self.cx),

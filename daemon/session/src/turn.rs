@@ -29,8 +29,7 @@ impl Session {
         };
         self.cx.notice(Notice::TurnOpened { turn });
         let onset = self.cx.now.saturating_sub(onset_ago);
-        self.uplink
-            .on_speech(self.cx.now, onset, self.cx.config.preroll_max);
+        self.uplink.on_speech(self.cx.now, onset, self.cx.config.preroll_max);
         if !matches!(self.run, Run::On | Run::Ending(_)) {
             return;
         }
@@ -103,10 +102,7 @@ impl Session {
     /// [`Timer::Transcript`] has come: what the person said in one stretch is complete.
     pub(crate) fn on_transcript_final(&mut self) {
         while let Some(said) = self.person.take_final(&mut self.cx) {
-            self.cx.notice(Notice::UserSaid {
-                turn: Some(said.turn),
-                text: said.text.clone(),
-            });
+            self.cx.notice(Notice::UserSaid { turn: Some(said.turn), text: said.text.clone() });
             if self.gate.on_said(&mut self.cx, self.person.turn(), &said) {
                 self.judge_held_calls(true);
             }
@@ -143,9 +139,7 @@ impl Session {
     /// [`Timer::Playout`] has come: reports are overdue, so nothing that waits for them may wait any longer.
     pub(crate) fn on_playout_lost(&mut self) {
         let lost = self.playout.lose(&mut self.cx);
-        self.cx.notice(Notice::PlayoutLost {
-            utterances: lost.len(),
-        });
+        self.cx.notice(Notice::PlayoutLost { utterances: lost.len() });
         for (utterance, what) in lost {
             self.on_utterance_over(utterance, what, true);
         }
@@ -158,8 +152,7 @@ impl Session {
             self.on_reply_ended(ended);
         }
         if what == Spoken::Line(LineKind::ReadBack) {
-            self.gate
-                .on_question_played(&mut self.cx, self.person.turn(), utterance, cut);
+            self.gate.on_question_played(&mut self.cx, self.person.turn(), utterance, cut);
         }
     }
 }

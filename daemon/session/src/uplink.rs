@@ -28,11 +28,7 @@ enum State {
 
 impl Uplink {
     pub(crate) fn new() -> Self {
-        Self {
-            state: State::Shut,
-            onset: None,
-            hold_over: false,
-        }
+        Self { state: State::Shut, onset: None, hold_over: false }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -62,18 +58,13 @@ impl Session {
         }
         match wanted {
             State::Open => {
-                let preroll = if was == State::Shut {
-                    self.late_audio()
-                } else {
-                    Duration::ZERO
-                };
+                let preroll = if was == State::Shut { self.late_audio() } else { Duration::ZERO };
                 self.uplink.onset = None;
                 self.cx.timers.clear(Timer::UplinkHold);
                 self.cx.emit(Output::UplinkOpen { preroll });
             }
             State::Held => {
-                self.cx
-                    .after(Timer::UplinkHold, self.cx.config.patience.uplink_hold);
+                self.cx.after(Timer::UplinkHold, self.cx.config.patience.uplink_hold);
                 self.close_uplink(was);
             }
             State::Shut => {
@@ -97,11 +88,7 @@ impl Session {
         };
         let owes = capabilities.hold_uplink_during_calls && self.ledger.owes(conversation);
         self.uplink.hold_over &= owes;
-        if owes && !self.uplink.hold_over {
-            State::Held
-        } else {
-            State::Open
-        }
+        if owes && !self.uplink.hold_over { State::Held } else { State::Open }
     }
 
     /// How much audio from before is sent first, so that what was said while the link was made is not lost.

@@ -97,9 +97,17 @@ mod tests {
 
     #[test]
     fn a_device_shows_its_formats() {
-        let range = audio::FormatRange { channels: 1, rate_hz_min: 44_100, rate_hz_max: 48_000, sample: "i16".into() };
+        let range = audio::FormatRange {
+            channels: 1,
+            rate_hz_min: 44_100,
+            rate_hz_max: 48_000,
+            sample: "i16".into(),
+        };
         let text = as_text(&device(Ok(vec![range])));
-        assert_eq!(text, " * alsa:plughw:CARD=Device,DEV=0  (USB Audio)\n       1 channel, i16, 44100 to 48000 Hz");
+        assert_eq!(
+            text,
+            " * alsa:plughw:CARD=Device,DEV=0  (USB Audio)\n       1 channel, i16, 44100 to 48000 Hz"
+        );
     }
 
     #[test]

@@ -16,7 +16,9 @@ use crate::supervise;
 pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(cause) => return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}")),
+        Err(cause) => {
+            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
+        }
     };
     let code = runtime.block_on(async {
         let loaded = match Config::load(sources) {
@@ -84,9 +86,11 @@ async fn wait_for_config(sources: &Sources) -> Option<crate::config::Loaded> {
 
 /// Logs to standard error. `RUST_LOG` wins over the configuration; under the journal lines carry no time of their own.
 fn start_log(level: Level) {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new(format!("warn,voiced={0},session={0},audio={0},tools={0},hal={0}", level.as_str())));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        EnvFilter::new(format!("warn,voiced={0},session={0},audio={0},tools={0},hal={0}", level.as_str()))
+    });
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     let started = if std::env::var_os("JOURNAL_STREAM").is_some() {
         log.with_ansi(false).without_time().try_init()
     } else {

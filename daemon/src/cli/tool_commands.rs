@@ -126,7 +126,9 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str) -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(cause) => return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}")),
+        Err(cause) => {
+            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
+        }
     };
     let started = Instant::now();
     let (outcome, events) = runtime.block_on(run_alone(tools, &identity, permit));

@@ -65,9 +65,7 @@ impl Check<'_> {
             tools: self.tools(&raw),
             clips: self.clips(&raw),
             hal: self.hal(&raw),
-            state: State {
-                dir: self.path("state.dir", &raw.state.dir),
-            },
+            state: State { dir: self.path("state.dir", &raw.state.dir) },
             log: Log {
                 level: self.choice(
                     "log.level",
@@ -84,25 +82,15 @@ impl Check<'_> {
         let raw = &raw.provider;
         let id = |text: &str| {
             (1..=100).contains(&text.len())
-                && text
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
         };
         if !id(&raw.model) {
-            self.wrong(
-                "provider.model",
-                "a model id such as `gemini-3.8-live`, without `models/`",
-            );
+            self.wrong("provider.model", "a model id such as `gemini-3.8-live`, without `models/`");
         }
         let endpoint = if raw.endpoint.is_empty() {
             Endpoint::Public
         } else {
-            self.url(
-                "provider.endpoint",
-                &raw.endpoint,
-                ["ws", "wss"],
-                raw.allow_plaintext,
-            );
+            self.url("provider.endpoint", &raw.endpoint, ["ws", "wss"], raw.allow_plaintext);
             Endpoint::Url(raw.endpoint.clone())
         };
         if raw.api_key_env.is_empty() || !show::is_variable_name(&raw.api_key_env) {
@@ -111,10 +99,7 @@ impl Check<'_> {
                 "the name of an environment variable (A-Z, 0-9, _), not the key itself",
             );
         }
-        for (key, text) in [
-            ("provider.voice", &raw.voice),
-            ("provider.language", &raw.language),
-        ] {
+        for (key, text) in [("provider.voice", &raw.voice), ("provider.language", &raw.language)] {
             if !text.is_empty() && !id(text) {
                 self.wrong(key, "at most 100 of letters, digits, `.`, `_` and `-`, or \"\"");
             }
@@ -146,20 +131,13 @@ impl Check<'_> {
             }
         }
         let expected = format!("at most {MAX_PERSONA_BYTES} bytes");
-        let source = if raw.file.is_empty() {
-            "persona.text"
-        } else {
-            "persona.file"
-        };
+        let source = if raw.file.is_empty() { "persona.text" } else { "persona.file" };
         for (key, text) in [(source, &text), ("persona.profile", &raw.profile)] {
             if text.len() > MAX_PERSONA_BYTES {
                 self.wrong(key, &expected);
             }
         }
-        Persona {
-            text,
-            profile: raw.profile.clone(),
-        }
+        Persona { text, profile: raw.profile.clone() }
     }
 
     fn audio(&mut self, raw: &Raw) -> Audio {
@@ -222,10 +200,7 @@ impl Check<'_> {
         if raw.voice.is_empty() || raw.voice.len() > 64 || raw.voice.chars().any(char::is_control) {
             self.wrong("speech.voice", "1..=64 characters");
         }
-        Speech {
-            engine,
-            voice: raw.voice.clone(),
-        }
+        Speech { engine, voice: raw.voice.clone() }
     }
 
     fn tools(&mut self, raw: &Raw) -> Tools {
@@ -238,12 +213,7 @@ impl Check<'_> {
             );
         }
         if !notify.url.is_empty() {
-            self.url(
-                "tools.notify.url",
-                &notify.url,
-                ["http", "https"],
-                notify.allow_plaintext,
-            );
+            self.url("tools.notify.url", &notify.url, ["http", "https"], notify.allow_plaintext);
         } else if notify.enabled && self.settled(&["tools.notify.url"]) {
             self.wrong("tools.notify.enabled", "`tools.notify.url` to be set with it");
         }
@@ -266,10 +236,7 @@ impl Check<'_> {
         }
         Tools {
             enabled: raw.tools.enabled,
-            warehouse: Warehouse {
-                enabled: raw.tools.warehouse.enabled,
-                zones,
-            },
+            warehouse: Warehouse { enabled: raw.tools.warehouse.enabled, zones },
             notify: notify.enabled.then(|| Notify {
                 url: notify.url.clone(),
                 token_env: non_empty(&notify.token_env),
@@ -306,9 +273,7 @@ impl Check<'_> {
             zones.insert(name.clone(), SimZone { temp_c, humidity });
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
-        Hal {
-            board: self.choice("hal.board", &raw.hal.board, &boards),
-        }
+        Hal { board: self.choice("hal.board", &raw.hal.board, &boards) }
     }
 
     // One value.
@@ -345,10 +310,7 @@ impl Check<'_> {
 
     fn hops(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> Duration {
         if !range.contains(&value) || value % HOP_MS != 0 {
-            self.wrong(
-                key,
-                &format!("{}..={} in steps of {HOP_MS}", range.start(), range.end()),
-            );
+            self.wrong(key, &format!("{}..={} in steps of {HOP_MS}", range.start(), range.end()));
         }
         Duration::from_millis(value.unsigned_abs())
     }
@@ -394,9 +356,7 @@ impl Check<'_> {
     }
 
     fn is_set(&self, key: &str) -> bool {
-        self.entries
-            .get(key)
-            .is_some_and(|entry| entry.origin != Origin::Default)
+        self.entries.get(key).is_some_and(|entry| entry.origin != Origin::Default)
     }
 
     /// Whether the values of `keys` are what their authors meant: only then can one be judged by another.
@@ -411,21 +371,11 @@ impl Check<'_> {
 
     fn wrong(&mut self, key: &str, expected: &str) {
         let (value, origin) = match self.entries.get(key) {
-            Some(entry) => (
-                show::shortened(&show::masked(key, &entry.value)),
-                entry.origin.clone(),
-            ),
+            Some(entry) => (show::shortened(&show::masked(key, &entry.value)), entry.origin.clone()),
             None => ("\"\"".to_owned(), Origin::Default),
         };
-        let problem = Problem::Value {
-            value,
-            expected: expected.to_owned(),
-        };
-        self.faults.push(Fault::Key {
-            origin,
-            key: key.to_owned(),
-            problem,
-        });
+        let problem = Problem::Value { value, expected: expected.to_owned() };
+        self.faults.push(Fault::Key { origin, key: key.to_owned(), problem });
     }
 }
 
@@ -436,9 +386,7 @@ fn non_empty(text: &str) -> Option<String> {
 /// Scheme and host of a URL that has both and no user.
 fn parts(text: &str) -> Option<(String, String)> {
     let uri: Uri = text.parse().ok()?;
-    let authority = uri
-        .authority()
-        .filter(|authority| !authority.as_str().contains('@'))?;
+    let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
     let host = authority.host();
     (!host.is_empty()).then(|| (uri.scheme_str().unwrap_or_default().to_owned(), host.to_owned()))
 }

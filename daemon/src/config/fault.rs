@@ -94,26 +94,15 @@ impl fmt::Display for Fault {
         match self {
             Self::Unreadable { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::Syntax { path, at, message } => {
-                write!(
-                    f,
-                    "{}:{}:{}: not TOML: {message}",
-                    path.display(),
-                    at.line,
-                    at.column
-                )
+                write!(f, "{}:{}:{}: not TOML: {message}", path.display(), at.line, at.column)
             }
             Self::Argument { given } => write!(f, "flag --set {given}: expected section.key=value"),
             Self::Key { origin, key, problem } => match problem {
-                Problem::Unknown {
-                    nearest: Some(nearest),
-                } => {
+                Problem::Unknown { nearest: Some(nearest) } => {
                     write!(f, "{origin}: unknown key `{key}`; did you mean `{nearest}`?")
                 }
                 Problem::Unknown { nearest: None } => {
-                    write!(
-                        f,
-                        "{origin}: unknown key `{key}`; `voiced config show` lists every key"
-                    )
+                    write!(f, "{origin}: unknown key `{key}`; `voiced config show` lists every key")
                 }
                 Problem::Value { value, expected } => {
                     write!(f, "{origin}: {key} = {value}: expected {expected}")
@@ -139,31 +128,16 @@ impl Faults {
         faults.sort_by_key(|fault| match fault {
             Fault::Unreadable { path, .. } => (0, file(path, 0)),
             Fault::Syntax { path, at, .. } => (0, file(path, at.line)),
-            Fault::Key {
-                origin: Origin::File { path, line },
-                ..
-            } => (0, file(path, *line)),
-            Fault::Key {
-                origin: Origin::Default,
-                ..
-            } => (1, (0, 0)),
-            Fault::Key {
-                origin: Origin::Env { .. },
-                ..
-            } => (2, (0, 0)),
-            Fault::Key {
-                origin: Origin::Flag, ..
-            }
-            | Fault::Argument { .. } => (3, (0, 0)),
+            Fault::Key { origin: Origin::File { path, line }, .. } => (0, file(path, *line)),
+            Fault::Key { origin: Origin::Default, .. } => (1, (0, 0)),
+            Fault::Key { origin: Origin::Env { .. }, .. } => (2, (0, 0)),
+            Fault::Key { origin: Origin::Flag, .. } | Fault::Argument { .. } => (3, (0, 0)),
         });
         Self(faults)
     }
 
     /// How many.
-    #[expect(
-        clippy::len_without_is_empty,
-        reason = "never empty: no fault is a configuration"
-    )]
+    #[expect(clippy::len_without_is_empty, reason = "never empty: no fault is a configuration")]
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -88,10 +88,7 @@ impl Config {
             }
             tried.push(format!("file `{}` is empty", path.display()));
         }
-        match env
-            .var("CREDENTIALS_DIRECTORY")
-            .map(|folder| Path::new(&folder).join(CREDENTIAL))
-        {
+        match env.var("CREDENTIALS_DIRECTORY").map(|folder| Path::new(&folder).join(CREDENTIAL)) {
             Some(path) if path.exists() => {
                 let text = read(&path)?;
                 if !text.is_empty() && text != CREDENTIAL_UNSET {
@@ -119,12 +116,7 @@ impl Config {
     /// # Errors
     /// [`KeyError`] if a variable is named and does not hold a token.
     pub fn notify_token(&self, env: &dyn Env) -> Result<Option<Secret>, KeyError> {
-        let Some(name) = self
-            .tools
-            .notify
-            .as_ref()
-            .and_then(|notify| notify.token_env.as_ref())
-        else {
+        let Some(name) = self.tools.notify.as_ref().and_then(|notify| notify.token_env.as_ref()) else {
             return Ok(None);
         };
         match env.var(name).map(|text| text.trim().to_owned()) {
@@ -149,19 +141,14 @@ impl Config {
         if let Some(home) = set("XDG_STATE_HOME") {
             return Ok(Path::new(&home).join("voiced"));
         }
-        set("HOME")
-            .map(|home| Path::new(&home).join(".local/state/voiced"))
-            .ok_or(StateDirError)
+        set("HOME").map(|home| Path::new(&home).join(".local/state/voiced")).ok_or(StateDirError)
     }
 }
 
 fn read(path: &Path) -> Result<String, KeyError> {
     fs::read_to_string(path)
         .map(|text| text.trim().to_owned())
-        .map_err(|cause| KeyError::Unreadable {
-            path: path.to_owned(),
-            cause,
-        })
+        .map_err(|cause| KeyError::Unreadable { path: path.to_owned(), cause })
 }
 
 /// A key goes into an HTTP header: anything but printable ASCII there is a copying mistake.
@@ -169,9 +156,7 @@ fn secret(text: String, place: &str) -> Result<Secret, KeyError> {
     if text.bytes().all(|byte| byte.is_ascii_graphic()) {
         Ok(Secret::new(text))
     } else {
-        Err(KeyError::Malformed {
-            place: place.to_owned(),
-        })
+        Err(KeyError::Malformed { place: place.to_owned() })
     }
 }
 
@@ -183,10 +168,7 @@ mod tests {
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     #[test]
@@ -196,22 +178,14 @@ mod tests {
         folder.write("voiced.api-key", "from-credential\n");
         let credentials = folder.0.to_str().unwrap();
         let key = |config: &Config, env: &[(&str, &str)]| {
-            let pairs: BTreeMap<String, String> = env
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect();
-            config
-                .api_key(&pairs)
-                .map(|key| key.expose().to_owned())
-                .map_err(|error| error.to_string())
+            let pairs: BTreeMap<String, String> =
+                env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            config.api_key(&pairs).map(|key| key.expose().to_owned()).map_err(|error| error.to_string())
         };
         let plain = Config::default();
         let mut with_file = Config::default();
         with_file.provider.api_key_file = Some(file.clone());
-        let both = [
-            ("CREDENTIALS_DIRECTORY", credentials),
-            ("GEMINI_API_KEY", " from-variable "),
-        ];
+        let both = [("CREDENTIALS_DIRECTORY", credentials), ("GEMINI_API_KEY", " from-variable ")];
         assert_eq!(key(&with_file, &both), Ok("from-file".into()));
         assert_eq!(key(&plain, &both), Ok("from-credential".into()));
         assert_eq!(key(&plain, &both[1..]), Ok("from-variable".into()));
@@ -241,19 +215,11 @@ mod tests {
 
     #[test]
     fn the_token_of_the_message_tool_is_asked_for_only_if_named() {
-        let mut config = Config::load(&text("[tools.notify]\nenabled = true\nurl = \"https://h/\"\n"))
-            .unwrap()
-            .config;
+        let mut config =
+            Config::load(&text("[tools.notify]\nenabled = true\nurl = \"https://h/\"\n")).unwrap().config;
         assert!(config.notify_token(&env(&[])).unwrap().is_none());
         config.tools.notify.as_mut().unwrap().token_env = Some("TOKEN".into());
-        assert_eq!(
-            config
-                .notify_token(&env(&[("TOKEN", "t")]))
-                .unwrap()
-                .unwrap()
-                .expose(),
-            "t"
-        );
+        assert_eq!(config.notify_token(&env(&[("TOKEN", "t")])).unwrap().unwrap().expose(), "t");
         assert_eq!(
             config.notify_token(&env(&[])).unwrap_err().to_string(),
             "no token for `tools.notify`: variable TOKEN is not set; set it"
@@ -263,11 +229,8 @@ mod tests {
     #[test]
     fn state_goes_where_the_first_setting_says() {
         let mut config = Config::default();
-        let all = [
-            ("STATE_DIRECTORY", "/var/lib/voiced:/x"),
-            ("XDG_STATE_HOME", "/xdg"),
-            ("HOME", "/home/a"),
-        ];
+        let all =
+            [("STATE_DIRECTORY", "/var/lib/voiced:/x"), ("XDG_STATE_HOME", "/xdg"), ("HOME", "/home/a")];
         for (vars, expected) in [
             (&all[..], "/var/lib/voiced"),
             (&all[1..], "/xdg/voiced"),

@@ -34,17 +34,8 @@ pub(super) struct Reading<'a> {
 impl Layer {
     /// The shipped defaults.
     pub(super) fn defaults(schema: &Schema) -> Self {
-        let entry = |value| Entry {
-            value,
-            origin: Origin::Default,
-        };
-        Self {
-            entries: schema
-                .leaves()
-                .into_iter()
-                .map(|(key, value)| (key, entry(value)))
-                .collect(),
-        }
+        let entry = |value| Entry { value, origin: Origin::Default };
+        Self { entries: schema.leaves().into_iter().map(|(key, value)| (key, entry(value))).collect() }
     }
 
     /// Its keys and values.
@@ -69,10 +60,7 @@ impl Source for Layer {
             .iter()
             .map(|(key, entry)| {
                 let origin = entry.origin.to_string();
-                (
-                    key.clone(),
-                    config::Value::new(Some(&origin), kind_of(&entry.value)),
-                )
+                (key.clone(), config::Value::new(Some(&origin), kind_of(&entry.value)))
             })
             .collect())
     }
@@ -84,12 +72,9 @@ fn kind_of(value: &Value) -> ValueKind {
         Value::Integer(number) => ValueKind::I64(*number),
         Value::Float(number) => ValueKind::Float(*number),
         Value::Boolean(switch) => ValueKind::Boolean(*switch),
-        Value::Array(items) => ValueKind::Array(
-            items
-                .iter()
-                .map(|item| config::Value::new(None, kind_of(item)))
-                .collect(),
-        ),
+        Value::Array(items) => {
+            ValueKind::Array(items.iter().map(|item| config::Value::new(None, kind_of(item))).collect())
+        }
         // The schema has no dates, and tables were taken apart into their keys.
         Value::Datetime(_) | Value::Table(_) => ValueKind::Nil,
     }
@@ -108,10 +93,7 @@ impl Reading<'_> {
                     ""
                 };
                 let reason = format!("cannot be read: {cause}{remedy}");
-                self.faults.push(Fault::Unreadable {
-                    path: path.to_owned(),
-                    reason,
-                });
+                self.faults.push(Fault::Unreadable { path: path.to_owned(), reason });
                 Some(Layer::default())
             }
         }
@@ -120,20 +102,14 @@ impl Reading<'_> {
     /// A file that had to be there is not.
     pub(super) fn missing(&mut self, path: &Path) {
         let reason = "no such file; create it, or leave out --config".to_owned();
-        self.faults.push(Fault::Unreadable {
-            path: path.to_owned(),
-            reason,
-        });
+        self.faults.push(Fault::Unreadable { path: path.to_owned(), reason });
     }
 
     /// The drop-ins of a folder, in the order of their names. A missing folder has none.
     pub(super) fn drop_ins(&mut self, folder: &Path) -> Vec<(PathBuf, Layer)> {
         let mut unreadable = |cause: std::io::Error| {
             let reason = format!("drop-in folder cannot be read: {cause}");
-            self.faults.push(Fault::Unreadable {
-                path: folder.to_owned(),
-                reason,
-            });
+            self.faults.push(Fault::Unreadable { path: folder.to_owned(), reason });
         };
         let listing = match fs::read_dir(folder) {
             Ok(listing) => listing,
@@ -152,10 +128,7 @@ impl Reading<'_> {
         }
         paths.retain(|path| path.extension().is_some_and(|ext| ext == "toml"));
         paths.sort();
-        paths
-            .into_iter()
-            .filter_map(|path| self.file(&path).map(|layer| (path, layer)))
-            .collect()
+        paths.into_iter().filter_map(|path| self.file(&path).map(|layer| (path, layer))).collect()
     }
 
     /// The layer of a text under the name `path`. A text that is not TOML sets nothing: what could be saved of it may
@@ -166,11 +139,7 @@ impl Reading<'_> {
         for error in &errors {
             let at = position(text, error.span().map_or(text.len(), |span| span.start));
             let message = error.message().to_owned();
-            self.faults.push(Fault::Syntax {
-                path: path.to_owned(),
-                at,
-                message,
-            });
+            self.faults.push(Fault::Syntax { path: path.to_owned(), at, message });
         }
         if errors.is_empty() {
             self.table(table.get_ref(), &mut Vec::new(), &File { path, text }, &mut layer);
@@ -227,9 +196,7 @@ impl Reading<'_> {
                     let path: Vec<String> = key.trim().split('.').map(str::to_owned).collect();
                     self.plain(&path, value.trim(), Origin::Flag, &mut layer);
                 }
-                Some(_) | None => self.faults.push(Fault::Argument {
-                    given: argument.clone(),
-                }),
+                Some(_) | None => self.faults.push(Fault::Argument { given: argument.clone() }),
             }
         }
         layer
@@ -240,12 +207,9 @@ impl Reading<'_> {
         match self.schema.slot(path) {
             Slot::Unknown => self.unknown(path, origin),
             Slot::BadName => self.wrong(path, origin, show::shortened(text), NAME_RULE),
-            Slot::Table => self.wrong(
-                path,
-                origin,
-                show::shortened(text),
-                "a key of this section, not the section",
-            ),
+            Slot::Table => {
+                self.wrong(path, origin, show::shortened(text), "a key of this section, not the section")
+            }
             Slot::Leaf(kind) => match interpret(text, kind) {
                 Some(value) => layer.push(path, value, origin),
                 None => self.wrong(path, origin, show::shortened(text), kind.expected()),
@@ -254,30 +218,19 @@ impl Reading<'_> {
     }
 
     fn unknown(&mut self, path: &[String], origin: Origin) {
-        let key = path
-            .iter()
-            .fold(String::new(), |above, part| dotted(&above, &quoted(part)));
+        let key = path.iter().fold(String::new(), |above, part| dotted(&above, &quoted(part)));
         let candidates = self.schema.candidates(path);
         let nearest = nearest(&key, candidates.iter().map(String::as_str)).map(str::to_owned);
-        self.faults.push(Fault::Key {
-            origin,
-            key,
-            problem: Problem::Unknown { nearest },
-        });
+        self.faults.push(Fault::Key { origin, key, problem: Problem::Unknown { nearest } });
     }
 
     fn wrong(&mut self, path: &[String], origin: Origin, value: String, expected: &str) {
-        let key = path
-            .iter()
-            .fold(String::new(), |above, part| dotted(&above, &quoted(part)));
+        let key = path.iter().fold(String::new(), |above, part| dotted(&above, &quoted(part)));
         let value = show::masked_text(&key, value);
         self.faults.push(Fault::Key {
             origin,
             key,
-            problem: Problem::Value {
-                value,
-                expected: expected.to_owned(),
-            },
+            problem: Problem::Value { value, expected: expected.to_owned() },
         });
     }
 }
@@ -290,10 +243,7 @@ struct File<'a> {
 
 impl File<'_> {
     fn origin(&self, offset: usize) -> Origin {
-        Origin::File {
-            path: self.path.to_owned(),
-            line: position(self.text, offset).line,
-        }
+        Origin::File { path: self.path.to_owned(), line: position(self.text, offset).line }
     }
 
     /// A value as it stands in the text.
@@ -313,15 +263,8 @@ fn read(path: &Path) -> std::io::Result<String> {
 
 /// A key part as it must be written in TOML.
 fn quoted(part: &str) -> String {
-    let bare = !part.is_empty()
-        && part
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if bare {
-        part.to_owned()
-    } else {
-        format!("{part:?}")
-    }
+    let bare = !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if bare { part.to_owned() } else { format!("{part:?}") }
 }
 
 /// A value of the kind the key takes, or nothing. A whole number is a number; nothing else changes its kind.
@@ -331,9 +274,7 @@ fn convert(value: &DeValue<'_>, kind: Kind) -> Option<Value> {
             Some(Value::String(text.clone().into_owned()))
         }
         (Kind::Whole | Kind::WholeOrText, DeValue::Integer(number)) => {
-            i64::from_str_radix(number.as_str(), number.radix())
-                .ok()
-                .map(Value::Integer)
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(Value::Integer)
         }
         (Kind::Number, DeValue::Integer(number)) if number.radix() == 10 => {
             number.as_str().parse().ok().map(Value::Float)
@@ -374,9 +315,8 @@ fn interpret(text: &str, kind: Kind) -> Option<Value> {
         Kind::Number => text.parse().ok().map(Value::Float),
         Kind::Switch => text.parse().ok().map(Value::Boolean),
         Kind::List => convert(DeValue::parse(text).ok()?.get_ref(), kind),
-        Kind::WholeOrText => Some(
-            text.parse()
-                .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
-        ),
+        Kind::WholeOrText => {
+            Some(text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer))
+        }
     }
 }

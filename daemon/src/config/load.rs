@@ -51,12 +51,7 @@ impl Sources {
             None => FileSource::IfPresent(PathBuf::from(DEFAULT_FILE)),
         };
         let env = std::env::vars_os()
-            .map(|(name, value)| {
-                (
-                    name.to_string_lossy().into_owned(),
-                    value.to_string_lossy().into_owned(),
-                )
-            })
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
             .filter(|(name, _)| name.starts_with(layer::ENV_PREFIX))
             .collect();
         Self { file, env, set }
@@ -66,10 +61,7 @@ impl Sources {
     #[must_use]
     pub fn shipped_example() -> Self {
         let name = Path::new("voiced.toml").to_path_buf();
-        Self {
-            file: FileSource::Text(name, Config::shipped_example().to_owned()),
-            ..Self::default()
-        }
+        Self { file: FileSource::Text(name, Config::shipped_example().to_owned()), ..Self::default() }
     }
 }
 
@@ -106,10 +98,7 @@ impl Config {
         let mut faults = Vec::new();
         let mut files = Vec::new();
         let mut layers = vec![Layer::defaults(&schema)];
-        let mut reading = Reading {
-            schema: &schema,
-            faults: &mut faults,
-        };
+        let mut reading = Reading { schema: &schema, faults: &mut faults };
         match &sources.file {
             FileSource::None => {}
             FileSource::Text(path, text) => layers.push(reading.text(path, text)),
@@ -142,17 +131,9 @@ impl Config {
             .build()
             .and_then(config::Config::try_deserialize)
             .expect("the schema is read off the mirror, and every layer has passed it");
-        let config = Check {
-            entries: &origins,
-            faults: &mut faults,
-        }
-        .config(raw);
+        let config = Check { entries: &origins, faults: &mut faults }.config(raw);
         if faults.is_empty() {
-            Ok(Loaded {
-                config,
-                origins,
-                files,
-            })
+            Ok(Loaded { config, origins, files })
         } else {
             Err(Faults::sorted(faults, &files))
         }
@@ -174,11 +155,7 @@ mod tests {
         let folder = Folder::new();
         folder.write("voiced.d/site.toml", "[log]\nlevel = \"warn\"\n");
         let file = FileSource::IfPresent(folder.0.join("voiced.toml"));
-        let loaded = Config::load(&Sources {
-            file,
-            ..Sources::default()
-        })
-        .unwrap();
+        let loaded = Config::load(&Sources { file, ..Sources::default() }).unwrap();
         assert_eq!(loaded.config.log.level, Level::Warn);
         assert_eq!(loaded.files, [folder.0.join("voiced.d/site.toml")]);
     }
@@ -190,10 +167,7 @@ mod tests {
             "voiced.toml",
             "[vad]\nthreshold = 0.6\nonset_ms = 100\nhangover_ms = 500\n[gate]\ngrant_s = 10\n",
         );
-        let drop_in = folder.write(
-            "voiced.d/10.toml",
-            "vad = { onset_ms = 110, hangover_ms = 510 }\n",
-        );
+        let drop_in = folder.write("voiced.d/10.toml", "vad = { onset_ms = 110, hangover_ms = 510 }\n");
         let sources = Sources {
             file: FileSource::Required(file.clone()),
             env: vec![
@@ -202,17 +176,9 @@ mod tests {
                 ("VOICED__SPEECH__COMMAND".into(), "[\"piper\", \"-q\"]".into()),
                 ("VOICED__AUDIO__CAPTURE_CHANNEL".into(), "1".into()),
             ],
-            set: vec![
-                "gate.grant_s=12".into(),
-                "gate.grant_s = 13".into(),
-                "provider.voice=Puck".into(),
-            ],
+            set: vec!["gate.grant_s=12".into(), "gate.grant_s = 13".into(), "provider.voice=Puck".into()],
         };
-        let Loaded {
-            config,
-            origins,
-            files,
-        } = Config::load(&sources).unwrap();
+        let Loaded { config, origins, files } = Config::load(&sources).unwrap();
         assert_eq!(files, [file.clone(), drop_in.clone()]);
         assert_eq!(config.vad.threshold, 0.6);
         assert_eq!(config.vad.onset, Duration::from_millis(110));
@@ -220,22 +186,11 @@ mod tests {
         assert_eq!(config.gate.grant, Duration::from_secs(13));
         assert_eq!(config.provider.voice.as_deref(), Some("Puck"));
         assert_eq!(config.audio.capture_channel, CaptureChannel::Index(1));
-        assert_eq!(
-            origins["vad.threshold"].origin,
-            Origin::File { path: file, line: 2 }
-        );
-        assert_eq!(
-            origins["vad.onset_ms"].origin,
-            Origin::File {
-                path: drop_in,
-                line: 1
-            }
-        );
+        assert_eq!(origins["vad.threshold"].origin, Origin::File { path: file, line: 2 });
+        assert_eq!(origins["vad.onset_ms"].origin, Origin::File { path: drop_in, line: 1 });
         assert_eq!(
             origins["vad.hangover_ms"].origin,
-            Origin::Env {
-                name: "VOICED__VAD__HANGOVER_MS".into()
-            }
+            Origin::Env { name: "VOICED__VAD__HANGOVER_MS".into() }
         );
         assert_eq!(origins["gate.grant_s"].origin, Origin::Flag);
         assert_eq!(origins["gate.deadline_s"].origin, Origin::Default);
@@ -245,34 +200,11 @@ mod tests {
     fn chosen_names_add_to_the_shipped_ones() {
         let file = "[hal.sim.zones.freezer]\ntemp_c = -18\n[tools.warehouse.zones.freezer]\nmax_c = -15\n";
         let config = Config::load(&text(file)).unwrap().config;
-        let Board::Sim(zones) = config.hal.board else {
-            panic!("the board is the simulator")
-        };
-        assert_eq!(
-            zones.keys().collect::<Vec<_>>(),
-            ["cold_storage", "freezer", "loading_dock"]
-        );
-        assert_eq!(
-            zones["freezer"],
-            SimZone {
-                temp_c: -18.0,
-                humidity: 50.0
-            }
-        );
-        assert_eq!(
-            config.tools.warehouse.zones["freezer"],
-            ZoneLimits {
-                min_c: -60.0,
-                max_c: -15.0
-            }
-        );
-        assert_eq!(
-            config.tools.warehouse.zones["cold_storage"],
-            ZoneLimits {
-                min_c: 2.0,
-                max_c: 8.0
-            }
-        );
+        let Board::Sim(zones) = config.hal.board else { panic!("the board is the simulator") };
+        assert_eq!(zones.keys().collect::<Vec<_>>(), ["cold_storage", "freezer", "loading_dock"]);
+        assert_eq!(zones["freezer"], SimZone { temp_c: -18.0, humidity: 50.0 });
+        assert_eq!(config.tools.warehouse.zones["freezer"], ZoneLimits { min_c: -60.0, max_c: -15.0 });
+        assert_eq!(config.tools.warehouse.zones["cold_storage"], ZoneLimits { min_c: 2.0, max_c: 8.0 });
     }
 
     #[test]
@@ -285,13 +217,8 @@ mod tests {
             "persona = { file = \"who.txt\" }\nclips = { bell = \"bell.wav\" }\naudio = { capture = \"file:in.wav\" }\n",
         );
         let set = vec!["audio.playback=file:out.wav".to_owned()];
-        let config = Config::load(&Sources {
-            file: FileSource::Required(file),
-            set,
-            env: Vec::new(),
-        })
-        .unwrap()
-        .config;
+        let config =
+            Config::load(&Sources { file: FileSource::Required(file), set, env: Vec::new() }).unwrap().config;
         assert_eq!(config.persona.text, "You are a test.");
         assert_eq!(config.clips["bell"], ClipSource::File(folder.0.join("bell.wav")));
         assert_eq!(config.clips["alarm"].to_string(), "builtin:alarm");
@@ -302,26 +229,15 @@ mod tests {
     /// The same value given as text, in a variable or as an argument, means what it means in a file.
     #[test]
     fn layers_agree_on_what_a_value_means() {
-        for value in [
-            "0", "5", "10", "405", "410", "3000", "3010", "-10", "ten", "4e2", "400.0", "true",
-        ] {
+        for value in ["0", "5", "10", "405", "410", "3000", "3010", "-10", "ten", "4e2", "400.0", "true"] {
             let config = |sources: &Sources| Config::load(sources).map(|loaded| loaded.config).ok();
             let file = config(&text(&format!("[vad]\nhangover_ms = {value}\n")));
             let env = vec![("VOICED__VAD__HANGOVER_MS".to_owned(), value.to_owned())];
             assert_eq!(
                 file,
-                config(&Sources {
-                    set: vec![format!("vad.hangover_ms={value}")],
-                    ..Sources::default()
-                })
+                config(&Sources { set: vec![format!("vad.hangover_ms={value}")], ..Sources::default() })
             );
-            assert_eq!(
-                file,
-                config(&Sources {
-                    env,
-                    ..Sources::default()
-                })
-            );
+            assert_eq!(file, config(&Sources { env, ..Sources::default() }));
         }
     }
 }

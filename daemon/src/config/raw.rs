@@ -114,10 +114,7 @@ impl Default for RawEcho {
     /// Half duplex is the only policy that is right in every room without a measurement. The tail covers the device
     /// buffers of the measured sound servers (up to 150 ms) and a room's first reflections.
     fn default() -> Self {
-        Self {
-            mode: "half_duplex".into(),
-            tail_ms: 300,
-        }
+        Self { mode: "half_duplex".into(), tail_ms: 300 }
     }
 }
 
@@ -132,12 +129,7 @@ pub(super) struct RawVad {
 
 impl Default for RawVad {
     fn default() -> Self {
-        Self {
-            threshold: 0.5,
-            onset_ms: 96,
-            hangover_ms: 400,
-            level_floor_dbfs: -55.0,
-        }
+        Self { threshold: 0.5, onset_ms: 96, hangover_ms: 400, level_floor_dbfs: -55.0 }
     }
 }
 
@@ -163,11 +155,7 @@ pub(super) struct RawEngage {
 
 impl Default for RawEngage {
     fn default() -> Self {
-        Self {
-            mode: "voice".into(),
-            idle_after_s: 30,
-            preroll_ms: 3000,
-        }
+        Self { mode: "voice".into(), idle_after_s: 30, preroll_ms: 3000 }
     }
 }
 
@@ -181,11 +169,7 @@ pub(super) struct RawSpeech {
 
 impl Default for RawSpeech {
     fn default() -> Self {
-        Self {
-            engine: "espeak-ng".into(),
-            command: Vec::new(),
-            voice: "en".into(),
-        }
+        Self { engine: "espeak-ng".into(), command: Vec::new(), voice: "en".into() }
     }
 }
 
@@ -199,11 +183,7 @@ pub(super) struct RawGate {
 
 impl Default for RawGate {
     fn default() -> Self {
-        Self {
-            deadline_s: 45,
-            grant_s: 15,
-            attempts: 2,
-        }
+        Self { deadline_s: 45, grant_s: 15, attempts: 2 }
     }
 }
 
@@ -217,11 +197,7 @@ pub(super) struct RawTools {
 
 impl Default for RawTools {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            warehouse: RawWarehouse::default(),
-            notify: RawNotify::default(),
-        }
+        Self { enabled: true, warehouse: RawWarehouse::default(), notify: RawNotify::default() }
     }
 }
 
@@ -234,14 +210,8 @@ pub(super) struct RawWarehouse {
 
 impl Default for RawWarehouse {
     fn default() -> Self {
-        let cold = RawZoneLimits {
-            min_c: 2.0,
-            max_c: 8.0,
-        };
-        Self {
-            enabled: true,
-            zones: BTreeMap::from([("cold_storage".into(), cold)]),
-        }
+        let cold = RawZoneLimits { min_c: 2.0, max_c: 8.0 };
+        Self { enabled: true, zones: BTreeMap::from([("cold_storage".into(), cold)]) }
     }
 }
 
@@ -255,10 +225,7 @@ pub(super) struct RawZoneLimits {
 
 impl Default for RawZoneLimits {
     fn default() -> Self {
-        Self {
-            min_c: -60.0,
-            max_c: 100.0,
-        }
+        Self { min_c: -60.0, max_c: 100.0 }
     }
 }
 
@@ -306,10 +273,7 @@ pub(super) struct RawHal {
 
 impl Default for RawHal {
     fn default() -> Self {
-        Self {
-            board: "sim".into(),
-            sim: RawSim::default(),
-        }
+        Self { board: "sim".into(), sim: RawSim::default() }
     }
 }
 
@@ -321,17 +285,9 @@ pub(super) struct RawSim {
 
 impl Default for RawSim {
     fn default() -> Self {
-        let cold = RawSimZone {
-            temp_c: 4.2,
-            humidity: 85.0,
-        };
-        let dock = RawSimZone {
-            temp_c: 22.5,
-            humidity: 45.0,
-        };
-        Self {
-            zones: BTreeMap::from([("cold_storage".into(), cold), ("loading_dock".into(), dock)]),
-        }
+        let cold = RawSimZone { temp_c: 4.2, humidity: 85.0 };
+        let dock = RawSimZone { temp_c: 22.5, humidity: 45.0 };
+        Self { zones: BTreeMap::from([("cold_storage".into(), cold), ("loading_dock".into(), dock)]) }
     }
 }
 
@@ -345,10 +301,7 @@ pub(super) struct RawSimZone {
 
 impl Default for RawSimZone {
     fn default() -> Self {
-        Self {
-            temp_c: 20.0,
-            humidity: 50.0,
-        }
+        Self { temp_c: 20.0, humidity: 50.0 }
     }
 }
 
@@ -367,9 +320,6 @@ pub(super) struct RawLog {
 
 impl Default for RawLog {
     fn default() -> Self {
-        Self {
-            level: "info".into(),
-            wire_dir: String::new(),
-        }
+        Self { level: "info".into(), wire_dir: String::new() }
     }
 }

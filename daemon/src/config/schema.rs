@@ -6,11 +6,7 @@ use toml::{Table, Value};
 use super::raw::Raw;
 
 /// Tables whose keys are names that the person chooses.
-const MAPS: [&[&str]; 3] = [
-    &["tools", "warehouse", "zones"],
-    &["clips"],
-    &["hal", "sim", "zones"],
-];
+const MAPS: [&[&str]; 3] = [&["tools", "warehouse", "zones"], &["clips"], &["hal", "sim", "zones"]];
 
 /// Keys that take a number as well as the text that is their default.
 const NUMBER_OR_TEXT: [&[&str]; 1] = [&["audio", "capture_channel"]];
@@ -66,9 +62,7 @@ impl Schema {
     /// # Panics
     /// If the mirror cannot be written as TOML: it holds tables, text, numbers and lists of text only.
     pub(super) fn new() -> Self {
-        Self {
-            defaults: Table::try_from(Raw::default()).expect("the mirror holds only what TOML can"),
-        }
+        Self { defaults: Table::try_from(Raw::default()).expect("the mirror holds only what TOML can") }
     }
 
     /// What stands at `path`.
@@ -134,11 +128,7 @@ impl Schema {
             } else {
                 return Some(Step::BadName);
             };
-            at = if let Value::Table(inner) = value {
-                Step::Table(inner)
-            } else {
-                Step::Leaf(value)
-            };
+            at = if let Value::Table(inner) = value { Step::Table(inner) } else { Step::Leaf(value) };
         }
         Some(at)
     }
@@ -153,17 +143,11 @@ enum Step<'a> {
 
 /// Joins a table's key and a key in it.
 pub(super) fn dotted(above: &str, key: &str) -> String {
-    if above.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{above}.{key}")
-    }
+    if above.is_empty() { key.to_owned() } else { format!("{above}.{key}") }
 }
 
 fn has(paths: &[&[&str]], path: &[String]) -> bool {
-    paths
-        .iter()
-        .any(|known| known.iter().copied().eq(path.iter().map(String::as_str)))
+    paths.iter().any(|known| known.iter().copied().eq(path.iter().map(String::as_str)))
 }
 
 fn name_ok(name: &str) -> bool {

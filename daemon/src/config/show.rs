@@ -45,11 +45,7 @@ pub(super) fn masked(key: &str, value: &Value) -> String {
 
 /// As [`masked`], for a value that could not be read as what the key takes.
 pub(super) fn masked_text(key: &str, value: String) -> String {
-    if names_a_variable(key) || value.contains("://") {
-        MASK.to_owned()
-    } else {
-        value
-    }
+    if names_a_variable(key) || value.contains("://") { MASK.to_owned() } else { value }
 }
 
 /// The first line of a text, cut to what fits in a fault.
@@ -65,8 +61,7 @@ pub(super) fn shortened(text: &str) -> String {
 
 /// Whether `text` can be the name of a variable, or nothing. A pasted key hardly ever can: keys have lower-case letters.
 pub(super) fn is_variable_name(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
@@ -77,13 +72,10 @@ fn names_a_variable(key: &str) -> bool {
 /// A URL without its user part and its query.
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let (rest, query) = rest
-        .split_once('?')
-        .map_or((rest, ""), |(rest, _)| (rest, "?***"));
+    let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?***"));
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority
-        .rsplit_once('@')
-        .map_or_else(|| authority.to_owned(), |(_, host)| format!("***@{host}"));
+    let host =
+        authority.rsplit_once('@').map_or_else(|| authority.to_owned(), |(_, host)| format!("***@{host}"));
     format!("{scheme}://{host}{path}{query}")
 }
 
@@ -102,12 +94,7 @@ mod tests {
     fn the_shipped_example_sets_nothing_and_documents_every_key_with_its_default() {
         let example = Config::load(&Sources::shipped_example()).unwrap();
         assert_eq!(example.config, Config::default());
-        assert!(
-            example
-                .origins
-                .values()
-                .all(|entry| entry.origin == Origin::Default)
-        );
+        assert!(example.origins.values().all(|entry| entry.origin == Origin::Default));
 
         let all = Config::load(&text(&uncommented())).unwrap();
         let set: BTreeSet<&String> = all
@@ -117,11 +104,7 @@ mod tests {
             .map(|(key, _)| key)
             .collect();
         let leaves = Schema::new().leaves();
-        assert_eq!(
-            set,
-            leaves.iter().map(|(key, _)| key).collect(),
-            "keys of the example, keys that exist"
-        );
+        assert_eq!(set, leaves.iter().map(|(key, _)| key).collect(), "keys of the example, keys that exist");
         for (key, default) in &leaves {
             assert_eq!(&all.origins[key].value, default, "{key}");
         }
@@ -146,10 +129,7 @@ mod tests {
             "speech.command = []  # default",
             "audio.capture_channel = \"mix\"  # default",
         ] {
-            assert!(
-                shown.lines().any(|found| found == line),
-                "no line {line:?} in\n{shown}"
-            );
+            assert!(shown.lines().any(|found| found == line), "no line {line:?} in\n{shown}");
         }
         assert!(!shown.contains("canary"));
         assert_eq!(shown.lines().count(), Schema::new().leaves().len());

@@ -28,11 +28,7 @@ impl Folder {
     /// The faults of `voiced.toml` in this folder, without the folder's own name.
     fn faults(&self) -> String {
         let file = FileSource::Required(self.0.join("voiced.toml"));
-        let faults = Config::load(&Sources {
-            file,
-            ..Sources::default()
-        })
-        .unwrap_err();
+        let faults = Config::load(&Sources { file, ..Sources::default() }).unwrap_err();
         faults.to_string().replace(&format!("{}/", self.0.display()), "")
     }
 }
@@ -57,11 +53,9 @@ pub(super) fn faults(of: &str) -> String {
 /// The shipped example with every key set to the default that it shows.
 pub(super) fn uncommented() -> String {
     let is_key = |line: &str| {
-        line.strip_prefix('#')
-            .and_then(|line| line.split_once(" = "))
-            .is_some_and(|(key, _)| {
-                !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
-            })
+        line.strip_prefix('#').and_then(|line| line.split_once(" = ")).is_some_and(|(key, _)| {
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        })
     };
     Config::shipped_example()
         .lines()
@@ -72,71 +66,26 @@ pub(super) fn uncommented() -> String {
 #[test]
 fn each_kind_of_fault_has_its_line() {
     for (file, expected) in [
-        (
-            "[vad]\nhangover_ms = 5",
-            "2: vad.hangover_ms = 5: expected 10..=3000 in steps of 10",
-        ),
-        (
-            "[vad]\nhangover_ms = 405",
-            "2: vad.hangover_ms = 405: expected 10..=3000 in steps of 10",
-        ),
-        (
-            "[vad]\nhangover_ms = \"400\"",
-            "2: vad.hangover_ms = \"400\": expected a whole number",
-        ),
-        (
-            "[vad]\nhangover_ms = 400.0",
-            "2: vad.hangover_ms = 400.0: expected a whole number",
-        ),
+        ("[vad]\nhangover_ms = 5", "2: vad.hangover_ms = 5: expected 10..=3000 in steps of 10"),
+        ("[vad]\nhangover_ms = 405", "2: vad.hangover_ms = 405: expected 10..=3000 in steps of 10"),
+        ("[vad]\nhangover_ms = \"400\"", "2: vad.hangover_ms = \"400\": expected a whole number"),
+        ("[vad]\nhangover_ms = 400.0", "2: vad.hangover_ms = 400.0: expected a whole number"),
         (
             "[vad]\nhangover_ms = 99999999999999999999",
             "2: vad.hangover_ms = 99999999999999999999: expected a whole number",
         ),
-        (
-            "[vad]\nhangover_ms = [1,\n 2]",
-            "2: vad.hangover_ms = [1,…: expected a whole number",
-        ),
-        (
-            "[vad]\nhangver_ms = 5",
-            "2: unknown key `vad.hangver_ms`; did you mean `vad.hangover_ms`?",
-        ),
-        (
-            "[vad]\nhangover-ms = 5",
-            "2: unknown key `vad.hangover-ms`; did you mean `vad.hangover_ms`?",
-        ),
-        (
-            "[vad]\ncolour = 5",
-            "2: unknown key `vad.colour`; `voiced config show` lists every key",
-        ),
-        (
-            "[audio]\nthreshold = 0.5",
-            "2: unknown key `audio.threshold`; did you mean `vad.threshold`?",
-        ),
-        (
-            "\n[vda]\nthreshold = 0.5",
-            "2: unknown key `vda`; did you mean `vad`?",
-        ),
+        ("[vad]\nhangover_ms = [1,\n 2]", "2: vad.hangover_ms = [1,…: expected a whole number"),
+        ("[vad]\nhangver_ms = 5", "2: unknown key `vad.hangver_ms`; did you mean `vad.hangover_ms`?"),
+        ("[vad]\nhangover-ms = 5", "2: unknown key `vad.hangover-ms`; did you mean `vad.hangover_ms`?"),
+        ("[vad]\ncolour = 5", "2: unknown key `vad.colour`; `voiced config show` lists every key"),
+        ("[audio]\nthreshold = 0.5", "2: unknown key `audio.threshold`; did you mean `vad.threshold`?"),
+        ("\n[vda]\nthreshold = 0.5", "2: unknown key `vda`; did you mean `vad`?"),
         ("vad = 3", "1: vad = 3: expected a table"),
-        (
-            "[vad.threshold]\nx = 1",
-            "1: vad.threshold = [vad.threshold]: expected a number",
-        ),
-        (
-            "[vad]\nthreshold = 1",
-            "2: vad.threshold = 1.0: expected 0.1..=0.95",
-        ),
-        (
-            "[vad]\nthreshold = nan",
-            "2: vad.threshold = nan: expected 0.1..=0.95",
-        ),
-        (
-            "[engage]\nmode = \"ptt\"",
-            "2: engage.mode = \"ptt\": expected \"voice\" or \"always\"",
-        ),
-        (
-            "[tools]\nenabled = 1",
-            "2: tools.enabled = 1: expected true or false",
-        ),
+        ("[vad.threshold]\nx = 1", "1: vad.threshold = [vad.threshold]: expected a number"),
+        ("[vad]\nthreshold = 1", "2: vad.threshold = 1.0: expected 0.1..=0.95"),
+        ("[vad]\nthreshold = nan", "2: vad.threshold = nan: expected 0.1..=0.95"),
+        ("[engage]\nmode = \"ptt\"", "2: engage.mode = \"ptt\": expected \"voice\" or \"always\""),
+        ("[tools]\nenabled = 1", "2: tools.enabled = 1: expected true or false"),
         (
             "[speech]\ncommand = [\"piper\", 1]",
             "2: speech.command = [\"piper\", 1]: expected a list of texts",
@@ -149,10 +98,7 @@ fn each_kind_of_fault_has_its_line() {
             "[audio]\ncapture = \"hw:1\"",
             "2: audio.capture = \"hw:1\": expected \"default\", \"none\", \"file:PATH\" or \"alsa:NAME\" (`voiced audio list` names them)",
         ),
-        (
-            "[audio]\ncapture_channel = 64",
-            "2: audio.capture_channel = 64: expected \"mix\" or 0..=63",
-        ),
+        ("[audio]\ncapture_channel = 64", "2: audio.capture_channel = 64: expected \"mix\" or 0..=63"),
         (
             "[audio]\ncapture_channel = true",
             "2: audio.capture_channel = true: expected a whole number or text in quotes",
@@ -191,26 +137,15 @@ fn each_kind_of_fault_has_its_line() {
             "2: persona.file = \"nowhere.txt\": expected a text file that can be read (No such file or directory (os error 2))",
         ),
     ] {
-        assert_eq!(
-            faults(file),
-            format!("/etc/voiced/voiced.toml:{expected}"),
-            "{file}"
-        );
+        assert_eq!(faults(file), format!("/etc/voiced/voiced.toml:{expected}"), "{file}");
     }
 }
 
 #[test]
 fn what_is_not_toml_is_named_by_line_and_column() {
     let found = faults("[vad]\nonset_ms = \n[gate\n");
-    let places: Vec<&str> = found
-        .lines()
-        .map(|line| line.split(": ").next().unwrap())
-        .collect();
-    assert_eq!(
-        places,
-        ["/etc/voiced/voiced.toml:2:12", "/etc/voiced/voiced.toml:3:6"],
-        "{found}"
-    );
+    let places: Vec<&str> = found.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["/etc/voiced/voiced.toml:2:12", "/etc/voiced/voiced.toml:3:6"], "{found}");
     assert!(found.lines().all(|line| line.contains(": not TOML: ")), "{found}");
     assert_eq!(
         faults("[vad]\nonset_ms = 96\nonset_ms = 96\n"),
@@ -221,24 +156,14 @@ fn what_is_not_toml_is_named_by_line_and_column() {
 #[test]
 fn faults_of_all_layers_come_together_in_the_order_of_the_layers() {
     let folder = Folder::new();
-    let file = folder.write(
-        "voiced.toml",
-        "[vad]\nthreshold = 2.0\nonset_ms = \"x\"\n[gate]\ngrant_s = 0\n",
-    );
+    let file = folder.write("voiced.toml", "[vad]\nthreshold = 2.0\nonset_ms = \"x\"\n[gate]\ngrant_s = 0\n");
     folder.write("voiced.d/20-b.toml", "not toml\n");
     folder.write("voiced.d/10-a.toml", "[log]\nlevle = \"debug\"\n");
     folder.write("voiced.d/ignored.txt", "not toml either\n");
     let sources = Sources {
         file: FileSource::Required(file),
-        env: vec![
-            ("VOICED__VAD__HANGOVER_MS".into(), "soon".into()),
-            ("OTHER".into(), "1".into()),
-        ],
-        set: vec![
-            "engage.idle_after_s=1".into(),
-            "nonsense".into(),
-            "tool.enabled=true".into(),
-        ],
+        env: vec![("VOICED__VAD__HANGOVER_MS".into(), "soon".into()), ("OTHER".into(), "1".into())],
+        set: vec!["engage.idle_after_s=1".into(), "nonsense".into(), "tool.enabled=true".into()],
     };
     let found = Config::load(&sources).unwrap_err();
     assert_eq!(found.len(), 9);
@@ -259,28 +184,16 @@ fn faults_of_all_layers_come_together_in_the_order_of_the_layers() {
 #[test]
 fn a_broken_file_causes_no_faults_elsewhere() {
     let folder = Folder::new();
-    folder.write(
-        "voiced.toml",
-        "[tools.notify]\nurl = https://gateway.example.org/\n",
-    );
-    folder.write(
-        "voiced.d/10.toml",
-        "tools.notify.enabled = true\nspeech.engine = \"command\"\n",
-    );
+    folder.write("voiced.toml", "[tools.notify]\nurl = https://gateway.example.org/\n");
+    folder.write("voiced.d/10.toml", "tools.notify.enabled = true\nspeech.engine = \"command\"\n");
     let found = folder.faults();
-    assert!(
-        found.lines().all(|line| line.starts_with("voiced.toml:2:")),
-        "{found}"
-    );
+    assert!(found.lines().all(|line| line.starts_with("voiced.toml:2:")), "{found}");
 }
 
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let folder = Folder::new();
-    assert_eq!(
-        folder.faults(),
-        "voiced.toml: no such file; create it, or leave out --config"
-    );
+    assert_eq!(folder.faults(), "voiced.toml: no such file; create it, or leave out --config");
     fs::write(folder.0.join("voiced.toml"), b"[vad]\n# \xff\n").unwrap();
     fs::create_dir(folder.0.join("voiced.d/10.toml")).unwrap();
     assert_eq!(
@@ -327,10 +240,7 @@ fn plaintext_stays_on_this_machine_unless_allowed() {
 fn the_persona_is_said_once() {
     let folder = Folder::new();
     folder.write("who.txt", "You are a test.");
-    folder.write(
-        "voiced.toml",
-        "[persona]\ntext = \"You are another.\"\nfile = \"who.txt\"\n",
-    );
+    folder.write("voiced.toml", "[persona]\ntext = \"You are another.\"\nfile = \"who.txt\"\n");
     assert_eq!(
         folder.faults(),
         "voiced.toml:3: persona.file = \"who.txt\": expected \"\", as `persona.text` is set too: one of them says who the \
@@ -373,9 +283,8 @@ fn no_value_of_a_known_key_panics() {
     for (key, _) in Schema::new().leaves() {
         let section = key.split('.').next().unwrap();
         for value in values {
-            let found = Config::load(&text(&format!("{key} = {value}\n")))
-                .map(|_| ())
-                .map_err(|f| f.to_string());
+            let found =
+                Config::load(&text(&format!("{key} = {value}\n"))).map(|_| ()).map_err(|f| f.to_string());
             assert!(
                 found.as_ref().err().is_none_or(|found| found.contains(section)),
                 "{key} = {value}: {found:?}"
@@ -392,9 +301,7 @@ fn no_damaged_file_panics() {
     let mut seed = 1_u64;
     let mut draw = |bound: usize| {
         // Knuth's MMIX generator; the high bits are the good ones.
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap() % bound
     };
     let mut refused = 0;

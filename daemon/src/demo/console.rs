@@ -55,7 +55,8 @@ impl Console {
         let start = *self.start.get_or_insert(at);
         let clear = if std::mem::take(&mut self.bar_shown) { "\r\x1b[K" } else { "" };
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{clear}{:>7.2} s  {color}{label:<6}{reset}  {text}", (at - start).as_secs_f64());
+        let _ =
+            writeln!(out, "{clear}{:>7.2} s  {color}{label:<6}{reset}  {text}", (at - start).as_secs_f64());
     }
 
     fn bar(&mut self, input: Db, output: Db) {
@@ -115,9 +116,10 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::ModelSaid { text, cut } => {
             (Who::Model, format!("said “{}”{}", text.trim(), if *cut { " (cut)" } else { "" }))
         }
-        Notice::BargeIn { heard, .. } => {
-            (Who::Person, format!("barges in: the reply is flushed, {} ms of it were heard", heard.as_millis()))
-        }
+        Notice::BargeIn { heard, .. } => (
+            Who::Person,
+            format!("barges in: the reply is flushed, {} ms of it were heard", heard.as_millis()),
+        ),
         Notice::NoiseIgnored { .. } => (Who::Person, "that was noise; playout goes on".to_owned()),
         Notice::Played { what, heard, cut, .. } => {
             let what = match what {
@@ -130,20 +132,30 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
             (Who::Device, format!("{what} heard {end}: {} ms", heard.as_millis()))
         }
         Notice::CallArrived { call, name, args } => (Who::Model, format!("calls {name}({args}) [{call}]")),
-        Notice::DuplicateCall { id, name } => (Who::Model, format!("repeats call id {id} of {name}: ignored")),
+        Notice::DuplicateCall { id, name } => {
+            (Who::Model, format!("repeats call id {id} of {name}: ignored"))
+        }
         Notice::CallRun { call, name, grant } => {
             let by = grant.map(|grant| format!(", allowed once by {grant}")).unwrap_or_default();
             (Who::Tool, format!("{name} runs [{call}]{by}"))
         }
-        Notice::CallAnswered { call, status, body, follow_up, .. } => (Who::Tool, answered(*call, status, body, *follow_up)),
+        Notice::CallAnswered { call, status, body, follow_up, .. } => {
+            (Who::Tool, answered(*call, status, body, *follow_up))
+        }
         Notice::CallClosed { call, why, .. } => (Who::Tool, format!("[{call}] is never answered: {why}")),
         Notice::LateOutcome { call } => (Who::Tool, format!("[{call}] came back too late")),
         Notice::ClipQueued { clip } => (Who::Tool, format!("clip “{clip}” waits for the end of the reply")),
         Notice::GatePending { summary, .. } => (Who::Gate, format!("needs a person: “{summary}”")),
-        Notice::GatePresented { .. } => (Who::Gate, "the question was heard; only a person's answer counts".to_owned()),
+        Notice::GatePresented { .. } => {
+            (Who::Gate, "the question was heard; only a person's answer counts".to_owned())
+        }
         Notice::GateCut { .. } => (Who::Gate, "the question was cut; it will be asked again".to_owned()),
-        Notice::GateEvidence { reading, .. } => (Who::Gate, format!("the answer reads as {}", reading_word(*reading))),
-        Notice::GateGranted { grant, .. } => (Who::Gate, format!("a person agreed: {grant}, good for one call")),
+        Notice::GateEvidence { reading, .. } => {
+            (Who::Gate, format!("the answer reads as {}", reading_word(*reading)))
+        }
+        Notice::GateGranted { grant, .. } => {
+            (Who::Gate, format!("a person agreed: {grant}, good for one call"))
+        }
         Notice::GateSpent { grant, call } => (Who::Gate, format!("{grant} is spent by {call}")),
         Notice::GateClosed { how, .. } => (Who::Gate, format!("closed: {}", end_word(*how))),
         Notice::GateRefused { call, why } => (Who::Gate, format!("refuses {call}: {why}")),
@@ -154,7 +166,9 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::Ending { .. } => (Who::Model, "ends the session; the goodbye plays first".to_owned()),
         Notice::EndingCancelled => (Who::Person, "keeps talking: the session goes on".to_owned()),
         Notice::Ended { by } => (Who::Device, format!("session ended by {by}")),
-        Notice::PlayoutLost { utterances } => (Who::Device, format!("{utterances} utterances were never heard")),
+        Notice::PlayoutLost { utterances } => {
+            (Who::Device, format!("{utterances} utterances were never heard"))
+        }
         Notice::TurnClosed { .. } | Notice::Usage { .. } => return None,
     })
 }

@@ -90,7 +90,8 @@ impl Recording {
 /// The stretch of `piece` that is compared: the loudest one of its first two seconds, with its offset.
 fn loudest(piece: &[f32]) -> (usize, &[f32]) {
     let probe = usize::try_from(SEARCH.frames_in(PROBE).0).unwrap_or(usize::MAX).min(piece.len());
-    let head = usize::try_from(SEARCH.frames_in(Duration::from_secs(2)).0).unwrap_or(usize::MAX).min(piece.len());
+    let head =
+        usize::try_from(SEARCH.frames_in(Duration::from_secs(2)).0).unwrap_or(usize::MAX).min(piece.len());
     let energy = |start: usize| piece[start..start + probe].iter().map(|sample| sample * sample).sum::<f32>();
     let start = (0..=head - probe).step_by(40).max_by(|&a, &b| energy(a).total_cmp(&energy(b))).unwrap_or(0);
     (start, &piece[start..start + probe])

@@ -6,6 +6,7 @@
 
 mod console;
 pub mod find;
+mod person;
 pub mod sink;
 mod verdict;
 
@@ -54,6 +55,9 @@ pub struct Options {
     /// Use a loudspeaker of this machine instead of heard.wav
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "default", conflicts_with = "fast")]
     pub speaker: Option<String>,
+    /// Take the person's part: Enter says the next line, or type what to say; with --mic, speak
+    #[arg(long, conflicts_with = "fast")]
+    pub interactive: bool,
     /// Which provider's protocol the rehearsal speaks
     #[arg(long, default_value = "gemini", value_parser = ["gemini"])]
     pub provider: String,
@@ -96,7 +100,9 @@ pub(crate) fn main(options: Options, extend: &Extend) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(paused).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(cause) => return say(crate::cli::EXIT_INTERNAL, &format!("the async runtime cannot be started: {cause}")),
+        Err(cause) => {
+            return say(crate::cli::EXIT_INTERNAL, &format!("the async runtime cannot be started: {cause}"));
+        }
     };
     let result = runtime.block_on(run(&options, extend));
     runtime.shutdown_background();
@@ -133,7 +139,7 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
     let rehearsal = Rehearsal::new(scenario, voices).map_err(|cause| broken(&cause))?;
     let sink = sink::Sink::start().await.map_err(DemoError::Loopback)?;
 
-    let recorded_person = options.mic.is_none();
+    let recorded_person = options.mic.is_none() && !options.interactive;
     if recorded_person {
         let microphone = rehearsal::demo::microphone().map_err(|cause| broken(&cause))?;
         write_wav(&paths.person, &microphone).map_err(|cause| paths.fault(&paths.person, cause))?;
@@ -148,6 +154,15 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         .observer(Timeline::new(BufWriter::new(timeline)))
         .observer(witness.clone())
         .end_with_session();
+    if options.mic.is_some() {
+        print(&person::script());
+    } else if options.interactive {
+        let playback = options.speaker.clone().map_or_else(
+            || audio::Sink::File { path: paths.heard.clone() },
+            |id| audio::Sink::Cpal { id: (id != "default").then_some(id) },
+        );
+        assembly = assembly.devices(audio::Source::Sim(person::keyboard(speech.clone())), playback);
+    }
     if !options.quiet {
         assembly = assembly.observer(console::Console::new(!options.fast));
     }

@@ -57,7 +57,8 @@ impl Sink {
     }
 
     async fn take(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-        let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+        let key =
+            request.headers().get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
         let Ok(body) = Limited::new(request.into_body(), MAX_BODY).collect().await else {
             return Ok(answer(StatusCode::PAYLOAD_TOO_LARGE, &json!({"error": "body too large"})));
         };
@@ -83,7 +84,8 @@ async fn serve(listener: TcpListener, sink: Sink) {
         let sink = sink.clone();
         tokio::spawn(async move {
             let service = service_fn(|request| sink.take(request));
-            let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            let served =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             if let Err(cause) = served.await {
                 tracing::debug!(%cause, "sink connection ended");
             }

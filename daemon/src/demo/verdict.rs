@@ -62,7 +62,11 @@ impl fmt::Display for Verdict {
             writeln!(f, "what was heard:    {}", heard.display())?;
         }
         writeln!(f, "what happened:     {}", self.timeline.display())?;
-        write!(f, "{}", if self.passed() { "everything promised happened" } else { "NOT everything promised happened" })
+        write!(
+            f,
+            "{}",
+            if self.passed() { "everything promised happened" } else { "NOT everything promised happened" }
+        )
     }
 }
 
@@ -98,10 +102,12 @@ fn protocol(facts: &Facts) -> Check {
 fn sensor(facts: &Facts) -> Check {
     let answer = facts.report.answers.iter().find(|answer| answer.name == "read_warehouse_sensors");
     let instruction = answer.and_then(|answer| answer.instruction()).unwrap_or_default();
-    let clip = facts.notices.iter().any(|(_, notice)| {
-        matches!(notice, Notice::Played { what: Spoken::Clip, cut: false, .. })
-    });
-    let ok = answer.is_some_and(|answer| answer.status() == Some("success")) && !instruction.is_empty() && clip;
+    let clip = facts
+        .notices
+        .iter()
+        .any(|(_, notice)| matches!(notice, Notice::Played { what: Spoken::Clip, cut: false, .. }));
+    let ok =
+        answer.is_some_and(|answer| answer.status() == Some("success")) && !instruction.is_empty() && clip;
     let detail = match (answer, clip) {
         (None, _) => "the sensor tool was not answered".to_owned(),
         (Some(_), false) => "the alarm clip was not heard".to_owned(),
@@ -111,10 +117,10 @@ fn sensor(facts: &Facts) -> Check {
 }
 
 fn barge_in(facts: &Facts) -> Check {
-    let heard = facts.notices.iter().find_map(|(_, notice)| match notice {
-        Notice::BargeIn { heard, .. } => Some(*heard),
-        _ => None,
-    });
+    let heard = facts
+        .notices
+        .iter()
+        .find_map(|(_, notice)| if let Notice::BargeIn { heard, .. } = notice { Some(*heard) } else { None });
     let cut = facts.report.said.iter().any(|said| said.cut);
     match heard {
         Some(heard) => {
@@ -127,12 +133,17 @@ fn barge_in(facts: &Facts) -> Check {
 
 fn message(facts: &Facts) -> Check {
     let [delivery] = facts.deliveries.as_slice() else {
-        return check("3 message", false, format!("{} messages were delivered; it should be one", facts.deliveries.len()));
+        return check(
+            "3 message",
+            false,
+            format!("{} messages were delivered; it should be one", facts.deliveries.len()),
+        );
     };
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     let spoken = rehearsal::voices::person("message").map(|line| digits(&line.text)).unwrap_or_default();
     let sent = delivery.body.get("phone").and_then(serde_json::Value::as_str).map(digits).unwrap_or_default();
-    let granted = facts.notices.iter().filter(|(_, notice)| matches!(notice, Notice::GateGranted { .. })).count();
+    let granted =
+        facts.notices.iter().filter(|(_, notice)| matches!(notice, Notice::GateGranted { .. })).count();
     let spent = facts.notices.iter().filter(|(_, notice)| matches!(notice, Notice::GateSpent { .. })).count();
     let ok = sent == spoken && delivery.key.is_some() && granted == 1 && spent == 1;
     check("3 message", ok, format!("one message to {sent}, as spoken, after a person's yes"))
@@ -140,40 +151,56 @@ fn message(facts: &Facts) -> Check {
 
 fn refusal(facts: &Facts) -> Check {
     let asked = facts.report.calls.iter().filter(|call| call.name == "send_notification").count();
-    let ran = facts.notices.iter().filter(|(_, notice)| {
-        matches!(notice, Notice::CallRun { name, .. } if name == "send_notification")
-    });
+    let ran = facts
+        .notices
+        .iter()
+        .filter(|(_, notice)| matches!(notice, Notice::CallRun { name, .. } if name == "send_notification"));
     let ran = ran.count();
-    let declined = facts.notices.iter().any(|(_, notice)| {
-        matches!(notice, Notice::GateClosed { how: GateEnd::Declined, .. })
-    });
+    let declined = facts
+        .notices
+        .iter()
+        .any(|(_, notice)| matches!(notice, Notice::GateClosed { how: GateEnd::Declined, .. }));
     let detail = format!("the model called {asked} times, {ran} ran, the person's no ended it");
     check("4 refusal", asked >= 5 && ran == 1 && declined, detail)
 }
 
 fn goodbye(facts: &Facts) -> Check {
     let ended = facts.notices.iter().any(|(_, notice)| matches!(notice, Notice::Ended { by: "agent" }));
-    let last = facts.notices.iter().rev().find_map(|(_, notice)| match notice {
-        Notice::Played { what, cut, .. } => Some((*what, *cut)),
-        _ => None,
+    let last = facts.notices.iter().rev().find_map(|(_, notice)| {
+        if let Notice::Played { what, cut, .. } = notice { Some((*what, *cut)) } else { None }
     });
     let ok = ended && last == Some((Spoken::Reply, false));
-    check("5 goodbye", ok, if ok { "heard to its end, then the session ended" } else { "the session did not end after a heard goodbye" })
+    check(
+        "5 goodbye",
+        ok,
+        if ok {
+            "heard to its end, then the session ended"
+        } else {
+            "the session did not end after a heard goodbye"
+        },
+    )
 }
 
 /// The recording holds reply, clip, read-back and goodbye, in that order, found by their waveforms.
 fn order(facts: &Facts, path: &PathBuf) -> Check {
     const WHAT: &str = "heard.wav";
     let recording = std::fs::read(path).map_err(|cause| cause.to_string());
-    let recording = recording.and_then(|bytes| clip::decode("heard.wav", bytes).map_err(|cause| cause.to_string()));
+    let recording =
+        recording.and_then(|bytes| clip::decode("heard.wav", bytes).map_err(|cause| cause.to_string()));
     let recording = match recording {
         Ok(pcm) => Recording::new(&pcm),
         Err(cause) => return check(WHAT, false, cause),
     };
-    let said = |id: &str| facts.report.said.iter().find(|said| said.id == id).map(|Said { pcm, .. }| pcm.clone());
+    let said =
+        |id: &str| facts.report.said.iter().find(|said| said.id == id).map(|Said { pcm, .. }| pcm.clone());
     let pieces: [(&str, Option<Pcm>); 5] = [
         ("reply", said("too_warm")),
-        ("clip", clip::Clips::load([("alarm", "builtin:alarm")]).ok().and_then(|clips| clips.find("alarm").cloned())),
+        (
+            "clip",
+            clip::Clips::load([("alarm", "builtin:alarm")])
+                .ok()
+                .and_then(|clips| clips.find("alarm").cloned()),
+        ),
         ("read-back", facts.read_back.clone()),
         ("confirmation", said("on_its_way")),
         ("goodbye", said("goodbye")),

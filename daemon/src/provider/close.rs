@@ -24,91 +24,51 @@ pub(super) enum Stage {
 const EXCERPT_CHARS: usize = 160;
 
 pub(super) fn requested() -> LinkFailure {
-    LinkFailure {
-        cause: FailureCause::Requested,
-        text: "closed by us".into(),
-    }
+    LinkFailure { cause: FailureCause::Requested, text: "closed by us".into() }
 }
 
 pub(super) fn transient(text: String) -> LinkFailure {
-    LinkFailure {
-        cause: FailureCause::Transient,
-        text,
-    }
+    LinkFailure { cause: FailureCause::Transient, text }
 }
 
 pub(super) fn protocol(text: String) -> LinkFailure {
-    LinkFailure {
-        cause: FailureCause::Protocol,
-        text,
-    }
+    LinkFailure { cause: FailureCause::Protocol, text }
 }
 
 /// The peer closed the connection with `code` and `reason`.
 pub(super) fn closed(code: u16, reason: &str, stage: Stage) -> LinkFailure {
     let (cause, remedy) = verdict(code, &reason.to_lowercase(), stage);
-    let told = if reason.is_empty() {
-        String::new()
-    } else {
-        format!(" \"{}\"", excerpt(reason))
-    };
-    LinkFailure {
-        cause,
-        text: format!("provider closed the connection with {code}{told}: {remedy}"),
-    }
+    let told = if reason.is_empty() { String::new() } else { format!(" \"{}\"", excerpt(reason)) };
+    LinkFailure { cause, text: format!("provider closed the connection with {code}{told}: {remedy}") }
 }
 
 /// The connection ended without a close message.
 pub(super) fn lost(error: Option<&io::Error>) -> LinkFailure {
     let cause = error.map_or_else(String::new, |error| format!(" ({error})"));
-    transient(format!(
-        "connection to the provider lost{cause}: check the network"
-    ))
+    transient(format!("connection to the provider lost{cause}: check the network"))
 }
 
 /// The peer answered the request for a WebSocket with an HTTP `status` of its own.
 pub(super) fn refused(status: u16, body: &str, url: &str) -> LinkFailure {
     let (cause, remedy) = match status {
-        401 | 403 => (
-            FailureCause::Credentials,
-            "check the API key and what it may be used for",
-        ),
+        401 | 403 => (FailureCause::Credentials, "check the API key and what it may be used for"),
         407 => (FailureCause::Refused, "a proxy wants a login"),
         429 => (FailureCause::Quota, "out of quota, or too many connections"),
         408 | 500..=599 => (FailureCause::Transient, "the provider or a proxy has trouble"),
         _ => (FailureCause::Refused, "check the endpoint"),
     };
-    let told = if body.trim().is_empty() {
-        String::new()
-    } else {
-        format!(" \"{}\"", excerpt(body))
-    };
-    LinkFailure {
-        cause,
-        text: format!("{url} answered HTTP {status}{told}: {remedy}"),
-    }
+    let told = if body.trim().is_empty() { String::new() } else { format!(" \"{}\"", excerpt(body)) };
+    LinkFailure { cause, text: format!("{url} answered HTTP {status}{told}: {remedy}") }
 }
 
 fn verdict(code: u16, reason: &str, stage: Stage) -> (FailureCause, &'static str) {
     let says = |needles: &[&str]| needles.iter().any(|needle| reason.contains(needle));
     // Causes that name themselves, under whatever code they come.
-    if says(&[
-        "api key",
-        "api_key",
-        "unregistered callers",
-        "permission",
-        "unauthenticated",
-        "access token",
-    ]) {
+    if says(&["api key", "api_key", "unregistered callers", "permission", "unauthenticated", "access token"])
+    {
         return (FailureCause::Credentials, "check the API key");
     }
-    if says(&[
-        "quota",
-        "resource_exhausted",
-        "resource exhausted",
-        "concurrent sessions",
-        "billing",
-    ]) {
+    if says(&["quota", "resource_exhausted", "resource exhausted", "concurrent sessions", "billing"]) {
         return (
             FailureCause::Quota,
             "out of quota: check plan and billing, and that no other device uses the key",
@@ -121,22 +81,14 @@ fn verdict(code: u16, reason: &str, stage: Stage) -> (FailureCause, &'static str
         1000 => (FailureCause::Transient, "the provider ended it in order"),
         1007 => invalid(&says, stage),
         1008 => policy(&says, stage),
-        1009 => (
-            FailureCause::Protocol,
-            "a message of ours was too big for the provider",
-        ),
-        1002 | 1003 | 1010 => (
-            FailureCause::Protocol,
-            "the provider and we do not speak the same protocol",
-        ),
-        1011 if says(&["deadline expired"]) => (
-            FailureCause::Transient,
-            "the connection had reached its longest life",
-        ),
-        1011 => (
-            FailureCause::Transient,
-            "trouble at the provider, or an earlier connection is still held there",
-        ),
+        1009 => (FailureCause::Protocol, "a message of ours was too big for the provider"),
+        1002 | 1003 | 1010 => (FailureCause::Protocol, "the provider and we do not speak the same protocol"),
+        1011 if says(&["deadline expired"]) => {
+            (FailureCause::Transient, "the connection had reached its longest life")
+        }
+        1011 => {
+            (FailureCause::Transient, "trouble at the provider, or an earlier connection is still held there")
+        }
         _ => (FailureCause::Transient, "the provider or a proxy went away"),
     }
 }
@@ -153,20 +105,13 @@ fn invalid(says: &dyn Fn(&[&str]) -> bool, stage: Stage) -> (FailureCause, &'sta
             "the set-up was refused: check model, voice, instruction and tool schemas",
         ),
         // The set-up was good, so what the session has gathered since is not: a full context, or a message.
-        Stage::Established => (
-            FailureCause::HandleRefused,
-            "the session went bad: start a fresh one",
-        ),
+        Stage::Established => (FailureCause::HandleRefused, "the session went bad: start a fresh one"),
     }
 }
 
 /// 1008: not allowed, or not there.
 fn policy(says: &dyn Fn(&[&str]) -> bool, stage: Stage) -> (FailureCause, &'static str) {
-    if says(&[
-        "for api version",
-        "not supported for bidigeneratecontent",
-        "publisher model",
-    ]) {
+    if says(&["for api version", "not supported for bidigeneratecontent", "publisher model"]) {
         return (FailureCause::Refused, "no such model here: check the model id");
     }
     if says(&["operation was aborted", "operation is not implemented"]) {
@@ -180,22 +125,17 @@ fn policy(says: &dyn Fn(&[&str]) -> bool, stage: Stage) -> (FailureCause, &'stat
         Stage::SettingUp { resuming: false } => {
             (FailureCause::Refused, "refused: check model id and endpoint")
         }
-        Stage::Established if says(&["not found"]) => (
-            FailureCause::HandleRefused,
-            "the session or a call in it is gone: start a fresh one",
-        ),
+        Stage::Established if says(&["not found"]) => {
+            (FailureCause::HandleRefused, "the session or a call in it is gone: start a fresh one")
+        }
         Stage::Established => (FailureCause::Transient, "refused in the middle of the session"),
     }
 }
 
 /// The start of a peer's text, on one line.
 pub(super) fn excerpt(text: &str) -> String {
-    let mut line: String = text
-        .trim()
-        .chars()
-        .take(EXCERPT_CHARS)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let mut line: String =
+        text.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.trim().chars().nth(EXCERPT_CHARS).is_some() {
         line.push('…');
     }
@@ -219,46 +159,16 @@ mod tests {
             (1006, "", LIVE, Transient),
             (1012, "", FRESH, Transient),
             (1013, "", FRESH, Transient),
-            (
-                1007,
-                "API key not valid. Please pass a valid API key.",
-                FRESH,
-                Credentials,
-            ),
-            (
-                1007,
-                "API key not valid. Please pass a valid API key.",
-                RESUMING,
-                Credentials,
-            ),
+            (1007, "API key not valid. Please pass a valid API key.", FRESH, Credentials),
+            (1007, "API key not valid. Please pass a valid API key.", RESUMING, Credentials),
             (1007, "Request contains an invalid argument.", FRESH, Refused),
-            (
-                1007,
-                "Request contains an invalid argument.",
-                RESUMING,
-                HandleRefused,
-            ),
+            (1007, "Request contains an invalid argument.", RESUMING, HandleRefused),
             (1007, "Request contains an invalid argument.", LIVE, HandleRefused),
-            (
-                1007,
-                "Invalid JSON payload received. Unknown name \"const\"",
-                FRESH,
-                Refused,
-            ),
+            (1007, "Invalid JSON payload received. Unknown name \"const\"", FRESH, Refused),
             (1007, "Precondition check failed.", FRESH, Refused),
-            (
-                1007,
-                "User location is not supported for the API use.",
-                RESUMING,
-                Refused,
-            ),
+            (1007, "User location is not supported for the API use.", RESUMING, Refused),
             (1007, "CONTENT_TYPE_AUDIO is not supported", LIVE, Transient),
-            (
-                1008,
-                "models/x is not found for API version v1beta, or is not supported for",
-                FRESH,
-                Refused,
-            ),
+            (1008, "models/x is not found for API version v1beta, or is not supported for", FRESH, Refused),
             (
                 1008,
                 "models/x is not found for API version v1beta, or is not supported for",
@@ -266,58 +176,24 @@ mod tests {
                 Refused,
             ),
             (1008, "Publisher model was not found", FRESH, Refused),
-            (
-                1008,
-                "Operation is not implemented, or supported, or enabled.",
-                LIVE,
-                Transient,
-            ),
+            (1008, "Operation is not implemented, or supported, or enabled.", LIVE, Transient),
             (1008, "The operation was aborted.", LIVE, Transient),
             (1008, "Requested entity was not found.", LIVE, HandleRefused),
-            (
-                1008,
-                "BidiGenerateContent session not found",
-                RESUMING,
-                HandleRefused,
-            ),
-            (
-                1008,
-                "Method doesn't allow unregistered callers",
-                FRESH,
-                Credentials,
-            ),
+            (1008, "BidiGenerateContent session not found", RESUMING, HandleRefused),
+            (1008, "Method doesn't allow unregistered callers", FRESH, Credentials),
             (1008, "The caller does not have permission", FRESH, Credentials),
             (1011, "Internal error encountered.", RESUMING, Transient),
             (1011, "The service is currently unavailable.", FRESH, Transient),
-            (
-                1011,
-                "You exceeded your current quota, please check your plan and billing",
-                FRESH,
-                Quota,
-            ),
-            (
-                1011,
-                "RESOURCE_EXHAUSTED: maximum concurrent sessions",
-                FRESH,
-                Quota,
-            ),
-            (
-                1011,
-                "Deadline expired before operation could complete.",
-                LIVE,
-                Transient,
-            ),
+            (1011, "You exceeded your current quota, please check your plan and billing", FRESH, Quota),
+            (1011, "RESOURCE_EXHAUSTED: maximum concurrent sessions", FRESH, Quota),
+            (1011, "Deadline expired before operation could complete.", LIVE, Transient),
             (1009, "", LIVE, Protocol),
             (1002, "", LIVE, Protocol),
             (4242, "", LIVE, Transient),
         ];
         for (code, reason, stage, cause) in table {
             let failure = closed(code, reason, stage);
-            assert_eq!(
-                failure.cause, cause,
-                "{code} {reason:?} {stage:?}: {}",
-                failure.text
-            );
+            assert_eq!(failure.cause, cause, "{code} {reason:?} {stage:?}: {}", failure.text);
             assert!(
                 failure.text.contains(&code.to_string()) && failure.text.contains(reason),
                 "{}",
@@ -338,11 +214,7 @@ mod tests {
             (503, Transient),
         ];
         for (status, cause) in table {
-            assert_eq!(
-                refused(status, "<html>", "wss://host/path").cause,
-                cause,
-                "{status}"
-            );
+            assert_eq!(refused(status, "<html>", "wss://host/path").cause, cause, "{status}");
         }
     }
 

@@ -53,9 +53,8 @@ impl Connect for TcpConnector {
 /// The resolver's order, with the two families taking turns, the family of its first choice first.
 fn alternate(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (preferred, others): (Vec<_>, Vec<_>) = addresses
-        .into_iter()
-        .partition(|address| address.is_ipv6() == first_is_v6);
+    let (preferred, others): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
     let (mut preferred, mut others) = (preferred.into_iter(), others.into_iter());
     let mut order = Vec::new();
     loop {
@@ -107,10 +106,7 @@ mod tests {
     #[test]
     fn families_take_turns() {
         let given = addresses(&["[::1]:1", "[::2]:1", "[::3]:1", "1.0.0.1:1"]);
-        assert_eq!(
-            alternate(given),
-            addresses(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "[::3]:1"])
-        );
+        assert_eq!(alternate(given), addresses(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "[::3]:1"]));
         assert_eq!(alternate(vec![]), vec![]);
     }
 
@@ -118,11 +114,7 @@ mod tests {
     async fn an_address_that_leads_nowhere_costs_a_quarter_second() {
         let start = Instant::now();
         let won = race(addresses(&["[::1]:1", "1.0.0.1:1"]), |address| async move {
-            if address.is_ipv6() {
-                pending().await
-            } else {
-                Ok(address)
-            }
+            if address.is_ipv6() { pending().await } else { Ok(address) }
         });
         assert_eq!(won.await.unwrap(), "1.0.0.1:1".parse().unwrap());
         assert_eq!(start.elapsed(), STAGGER);

@@ -71,10 +71,8 @@ impl Endpoint {
         let authority = uri.authority().ok_or_else(not_a_url)?;
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         // A port that is no port is not an error to the parser: it is left in the text.
-        let has_port_text = authority
-            .as_str()
-            .rsplit_once(authority.host())
-            .is_some_and(|(_, rest)| !rest.is_empty());
+        let has_port_text =
+            authority.as_str().rsplit_once(authority.host()).is_some_and(|(_, rest)| !rest.is_empty());
         if host.is_empty() || has_port_text && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(not_a_url());
         }
@@ -86,24 +84,12 @@ impl Endpoint {
             "ws" if is_this_machine(&host) => false,
             "ws" => return Err(EndpointError::ClearText(text.to_owned())),
             other => {
-                return Err(EndpointError::Scheme {
-                    url: text.to_owned(),
-                    scheme: other.to_owned(),
-                });
+                return Err(EndpointError::Scheme { url: text.to_owned(), scheme: other.to_owned() });
             }
         };
-        let path = if matches!(uri.path(), "" | "/") {
-            METHOD
-        } else {
-            uri.path()
-        };
+        let path = if matches!(uri.path(), "" | "/") { METHOD } else { uri.path() };
         let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        Ok(Self {
-            url: format!("{scheme}://{authority}{path}"),
-            host,
-            port,
-            secure,
-        })
+        Ok(Self { url: format!("{scheme}://{authority}{path}"), host, port, secure })
     }
 
     /// The whole address. Holds no secret.
@@ -148,23 +134,14 @@ mod tests {
 
     #[test]
     fn the_default_parses_to_itself() {
-        assert_eq!(
-            Endpoint::parse(Endpoint::default().url()),
-            Ok(Endpoint::default())
-        );
-        assert_eq!(
-            Endpoint::parse("wss://generativelanguage.googleapis.com"),
-            Ok(Endpoint::default())
-        );
+        assert_eq!(Endpoint::parse(Endpoint::default().url()), Ok(Endpoint::default()));
+        assert_eq!(Endpoint::parse("wss://generativelanguage.googleapis.com"), Ok(Endpoint::default()));
     }
 
     #[test]
     fn a_local_server_needs_no_tls_and_keeps_its_port() {
         let local = Endpoint::parse("ws://127.0.0.1:8123").unwrap();
-        assert_eq!(
-            (local.host(), local.port(), local.is_secure()),
-            ("127.0.0.1", 8123, false)
-        );
+        assert_eq!((local.host(), local.port(), local.is_secure()), ("127.0.0.1", 8123, false));
         assert!(
             local
                 .url()
@@ -176,17 +153,12 @@ mod tests {
 
     #[test]
     fn what_would_leak_the_key_is_refused() {
-        assert!(matches!(
-            Endpoint::parse("ws://example.com"),
-            Err(EndpointError::ClearText(_))
-        ));
+        assert!(matches!(Endpoint::parse("ws://example.com"), Err(EndpointError::ClearText(_))));
         assert!(matches!(
             Endpoint::parse("wss://example.com/x?key=AIza"),
             Err(EndpointError::Credentials(_))
         ));
-        let told = Endpoint::parse("wss://me:AIza@example.com/")
-            .unwrap_err()
-            .to_string();
+        let told = Endpoint::parse("wss://me:AIza@example.com/").unwrap_err().to_string();
         assert!(!told.contains("AIza"), "{told}");
     }
 
@@ -203,14 +175,8 @@ mod tests {
             "ws://h:0",
             "wss://a b",
         ] {
-            assert!(
-                matches!(Endpoint::parse(text), Err(EndpointError::NotAUrl(_))),
-                "{text:?}"
-            );
+            assert!(matches!(Endpoint::parse(text), Err(EndpointError::NotAUrl(_))), "{text:?}");
         }
-        assert!(matches!(
-            Endpoint::parse("https://example.com"),
-            Err(EndpointError::Scheme { .. })
-        ));
+        assert!(matches!(Endpoint::parse("https://example.com"), Err(EndpointError::Scheme { .. })));
     }
 }

@@ -28,9 +28,8 @@ pub(super) async fn upgrade(
     limits: WebSocketConfig,
 ) -> Result<WebSocketStream<MaybeTlsStream<Watched<Box<dyn ByteStream>>>>, LinkFailure> {
     let url = config.endpoint.url();
-    let mut request = url
-        .into_client_request()
-        .map_err(|error| refused(format!("endpoint {url}: {error}")))?;
+    let mut request =
+        url.into_client_request().map_err(|error| refused(format!("endpoint {url}: {error}")))?;
     if !config.api_key.is_empty() {
         let mut key = HeaderValue::from_str(config.api_key.expose()).map_err(|_| LinkFailure {
             cause: FailureCause::Credentials,
@@ -76,10 +75,7 @@ fn failure(error: &Error, config: &GeminiConfig) -> LinkFailure {
 }
 
 fn refused(text: String) -> LinkFailure {
-    LinkFailure {
-        cause: FailureCause::Refused,
-        text,
-    }
+    LinkFailure { cause: FailureCause::Refused, text }
 }
 
 fn is_tls(error: &io::Error) -> bool {

@@ -16,11 +16,7 @@ use super::wire::{
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 
 /// Messages that are known and mean nothing to us.
-const KNOWN_AND_UNUSED: [&str; 3] = [
-    "interactionStatus",
-    "voiceActivity",
-    "voiceActivityDetectionSignal",
-];
+const KNOWN_AND_UNUSED: [&str; 3] = ["interactionStatus", "voiceActivity", "voiceActivityDetectionSignal"];
 
 /// One thing that was in a message, in the order in which it should be acted on.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,12 +39,7 @@ pub(super) struct Reader {
 impl Reader {
     /// `resumed`: the set-up carried a handle.
     pub const fn new(resumed: bool, capabilities: Capabilities) -> Self {
-        Self {
-            resumed,
-            capabilities,
-            ready: false,
-            carry: None,
-        }
+        Self { resumed, capabilities, ready: false, carry: None }
     }
 
     /// Whether `setupComplete` has come.
@@ -64,14 +55,10 @@ impl Reader {
         }
         match serde_json::from_slice::<Value>(message) {
             Ok(Value::Object(fields)) => self.object(fields, &mut out),
-            Ok(_) => out.push(anomaly(format!(
-                "message of {} bytes is JSON but no object: ignored",
-                message.len()
-            ))),
-            Err(error) => out.push(anomaly(format!(
-                "message of {} bytes is not JSON ({error}): ignored",
-                message.len()
-            ))),
+            Ok(_) => out
+                .push(anomaly(format!("message of {} bytes is JSON but no object: ignored", message.len()))),
+            Err(error) => out
+                .push(anomaly(format!("message of {} bytes is not JSON ({error}): ignored", message.len()))),
         }
         out
     }
@@ -89,9 +76,7 @@ impl Reader {
         if let Some(update) =
             field::<ResumptionUpdate>(&mut fields, "sessionResumptionUpdate", &mut known, out)
         {
-            let handle = update
-                .new_handle
-                .filter(|handle| update.resumable && !handle.is_empty());
+            let handle = update.new_handle.filter(|handle| update.resumable && !handle.is_empty());
             out.push(Heard::Event(ProviderEvent::ResumeHandle(handle)));
         }
         if let Some(cancelled) = field::<Cancellation>(&mut fields, "toolCallCancellation", &mut known, out)
@@ -110,16 +95,11 @@ impl Reader {
             tokens(&usage, out);
         }
         if let Some(go_away) = field::<GoAway>(&mut fields, "goAway", &mut known, out) {
-            out.push(Heard::Event(ProviderEvent::GoAway {
-                left: go_away.time_left,
-            }));
+            out.push(Heard::Event(ProviderEvent::GoAway { left: go_away.time_left }));
         }
         if !known {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-            out.push(anomaly(format!(
-                "message of unknown kind `{}`: ignored",
-                excerpt(&names.join(", "))
-            )));
+            out.push(anomaly(format!("message of unknown kind `{}`: ignored", excerpt(&names.join(", ")))));
         }
     }
 
@@ -130,10 +110,7 @@ impl Reader {
         }
         self.ready = true;
         let capabilities = self.capabilities.clone();
-        out.push(Heard::Event(ProviderEvent::Ready {
-            resumed: self.resumed,
-            capabilities,
-        }));
+        out.push(Heard::Event(ProviderEvent::Ready { resumed: self.resumed, capabilities }));
     }
 
     /// Interruption, audio and text of a `serverContent`. An interruption voids the reply audio and text beside it: they
@@ -176,9 +153,7 @@ impl Reader {
     fn audio(&mut self, audio: &InlineData, out: &mut Vec<Heard>) {
         let Some(rate) = pcm_rate(&audio.mime_type) else {
             let told = excerpt(&audio.mime_type);
-            out.push(anomaly(format!(
-                "reply audio of type `{told}` is not PCM at 8 to 192 kHz: dropped"
-            )));
+            out.push(anomaly(format!("reply audio of type `{told}` is not PCM at 8 to 192 kHz: dropped")));
             return;
         };
         let Ok(bytes) = STANDARD_PAD_INDIFFERENT.decode(&audio.data) else {
@@ -239,10 +214,7 @@ fn calls(call: ToolCall, out: &mut Vec<Heard>) {
         .map(|call| ProviderCall {
             id: call.id.filter(|id| !id.is_empty()),
             name: call.name,
-            args: call
-                .args
-                .filter(|args| !args.is_null())
-                .unwrap_or_else(|| json!({})),
+            args: call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({})),
         })
         .collect();
     if !calls.is_empty() {
@@ -255,10 +227,7 @@ fn tokens(usage: &Usage, out: &mut Vec<Heard>) {
     let response = usage.response_token_count.max(usage.candidates_token_count);
     let output_tokens = response.saturating_add(usage.thoughts_token_count);
     if input_tokens > 0 || output_tokens > 0 {
-        out.push(Heard::Event(ProviderEvent::Usage {
-            input_tokens,
-            output_tokens,
-        }));
+        out.push(Heard::Event(ProviderEvent::Usage { input_tokens, output_tokens }));
     }
 }
 
@@ -268,9 +237,7 @@ fn is_in_progress(fields: &Map<String, Value>) -> bool {
 }
 
 fn transcript(content: &mut Map<String, Value>, name: &str, out: &mut Vec<Heard>) -> Option<String> {
-    field::<Transcript>(content, name, &mut true, out)
-        .map(|it| it.text)
-        .filter(|text| !text.is_empty())
+    field::<Transcript>(content, name, &mut true, out).map(|it| it.text).filter(|text| !text.is_empty())
 }
 
 fn flag(content: &mut Map<String, Value>, name: &str, out: &mut Vec<Heard>) -> bool {

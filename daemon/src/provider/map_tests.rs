@@ -6,14 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::*;
 
 fn reader() -> Reader {
-    Reader::new(
-        false,
-        Capabilities {
-            hold_uplink_during_calls: false,
-            resumes: true,
-            takes_notes: true,
-        },
-    )
+    Reader::new(false, Capabilities { hold_uplink_during_calls: false, resumes: true, takes_notes: true })
 }
 
 fn audio(bytes: &[u8]) -> Value {
@@ -44,14 +37,7 @@ fn told(heard: &Heard) -> String {
             ProviderEvent::UserText(text) => format!("user {text:?}"),
             ProviderEvent::Calls(calls) => calls
                 .iter()
-                .map(|call| {
-                    format!(
-                        "call {} {} {}",
-                        call.id.as_deref().unwrap_or("-"),
-                        call.name,
-                        call.args
-                    )
-                })
+                .map(|call| format!("call {} {} {}", call.id.as_deref().unwrap_or("-"), call.name, call.args))
                 .collect::<Vec<_>>()
                 .join("; "),
             ProviderEvent::CallsCancelled(ids) => format!("cancelled {}", ids.join(" ")),
@@ -60,10 +46,9 @@ fn told(heard: &Heard) -> String {
             ProviderEvent::Interrupted => "interrupted".into(),
             ProviderEvent::ResumeHandle(handle) => format!("handle {}", handle.as_deref().unwrap_or("-")),
             ProviderEvent::GoAway { left } => format!("go away {left:?}"),
-            ProviderEvent::Usage {
-                input_tokens,
-                output_tokens,
-            } => format!("usage {input_tokens} {output_tokens}"),
+            ProviderEvent::Usage { input_tokens, output_tokens } => {
+                format!("usage {input_tokens} {output_tokens}")
+            }
         },
     }
 }
@@ -83,14 +68,8 @@ fn check(messages: &[Value], expected: &[&str]) {
 #[test]
 fn set_up_is_heard_once() {
     check(
-        &[
-            json!({"setupComplete": {"sessionId": "s-0001"}}),
-            json!({"setupComplete": {}}),
-        ],
-        &[
-            "ready resumed=false",
-            "anomaly: setupComplete came twice: ignored",
-        ],
+        &[json!({"setupComplete": {"sessionId": "s-0001"}}), json!({"setupComplete": {}})],
+        &["ready resumed=false", "anomaly: setupComplete came twice: ignored"],
     );
 }
 
@@ -201,13 +180,7 @@ fn a_thinking_model_closes_an_utterance_and_goes_on() {
             json!({"serverContent": {"turnComplete": true, "interactionStatus": "REQUIRES_ACTION"}}),
             json!({"serverContent": {"turnComplete": true, "turnCompleteReason": "NEW_REASON", "waitingForInput": true}}),
         ],
-        &[
-            "turn more=true",
-            "turn more=true",
-            "turn more=false",
-            "turn more=false",
-            "turn more=false",
-        ],
+        &["turn more=true", "turn more=true", "turn more=false", "turn more=false", "turn more=false"],
     );
 }
 
@@ -354,9 +327,7 @@ fn what_is_no_message_is_an_anomaly() {
         (&[b'['; 4096], "is not JSON"),
     ] {
         let heard = reader().read(message);
-        let [Heard::Anomaly(text)] = heard.as_slice() else {
-            panic!("{heard:?}")
-        };
+        let [Heard::Anomaly(text)] = heard.as_slice() else { panic!("{heard:?}") };
         assert!(text.contains(part_of_text), "{text}");
     }
 }
@@ -374,9 +345,7 @@ fn damage_never_stops_the_reader() {
     for at in 0..whole.len() {
         reader.read(&whole[..at]);
         let mut damaged = whole.clone();
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         damaged[at] = seed.to_le_bytes()[7];
         reader.read(&damaged);
     }

@@ -123,12 +123,7 @@ pub struct ServerVad {
 impl Default for ServerVad {
     /// 600 ms: Google recommends 500 to 800 ms; less cuts utterances apart, more feels slow.
     fn default() -> Self {
-        Self {
-            silence: Duration::from_millis(600),
-            prefix: None,
-            start: None,
-            end: None,
-        }
+        Self { silence: Duration::from_millis(600), prefix: None, start: None, end: None }
     }
 }
 
@@ -145,9 +140,6 @@ impl Default for Compression {
     /// Google's own example for long sessions. Every turn is billed with the whole conversation, so a window at its
     /// full 131,072 tokens makes an all-day device several times dearer.
     fn default() -> Self {
-        Self {
-            trigger_tokens: 25_000,
-            target_tokens: 8_000,
-        }
+        Self { trigger_tokens: 25_000, target_tokens: 8_000 }
     }
 }

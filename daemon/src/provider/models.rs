@@ -81,11 +81,7 @@ const FAMILIES: [Family; 10] = [
         caution: Some("translates only: it takes no tools"),
         ..NEWEST
     },
-    Family {
-        prefix: "gemini-3.5-transcribe",
-        caution: Some("transcribes only: it never answers"),
-        ..NEWEST
-    },
+    Family { prefix: "gemini-3.5-transcribe", caution: Some("transcribes only: it never answers"), ..NEWEST },
     Family {
         prefix: "gemini-3.1-flash-live",
         behavior: Behavior::Absent,
@@ -100,21 +96,9 @@ const FAMILIES: [Family; 10] = [
         caution: Some("served by Vertex only: the Developer API closes with 1008"),
         ..NATIVE_2_5
     },
-    Family {
-        prefix: "gemini-live-2.5-flash-preview",
-        caution: SHUT_DOWN,
-        ..NATIVE_2_5
-    },
-    Family {
-        prefix: "gemini-2.0-flash-live",
-        caution: SHUT_DOWN,
-        ..NATIVE_2_5
-    },
-    Family {
-        prefix: "gemini-2.0-flash-exp",
-        caution: SHUT_DOWN,
-        ..NATIVE_2_5
-    },
+    Family { prefix: "gemini-live-2.5-flash-preview", caution: SHUT_DOWN, ..NATIVE_2_5 },
+    Family { prefix: "gemini-2.0-flash-live", caution: SHUT_DOWN, ..NATIVE_2_5 },
+    Family { prefix: "gemini-2.0-flash-exp", caution: SHUT_DOWN, ..NATIVE_2_5 },
 ];
 
 const SHUT_DOWN: Option<&str> = Some("shut down on 2025-12-09: use gemini-3.8-live");
@@ -139,9 +123,7 @@ pub fn model_caution(model: &str) -> Option<String> {
                 .collect::<Vec<_>>()
                 .join(", "),
         )),
-        Some(family) => family
-            .caution
-            .map(|caution| format!("model `{model}` is {caution}")),
+        Some(family) => family.caution.map(|caution| format!("model `{model}` is {caution}")),
     }
 }
 
@@ -156,10 +138,7 @@ mod tests {
 
     #[test]
     fn the_longest_prefix_wins() {
-        assert_eq!(
-            family("gemini-3.8-live-extended-thinking").scheduling,
-            Scheduling::Absent
-        );
+        assert_eq!(family("gemini-3.8-live-extended-thinking").scheduling, Scheduling::Absent);
         assert_eq!(family("models/gemini-3.8-live").scheduling, Scheduling::Field);
         assert_eq!(family("gemini-3.8-live-002").behavior, Behavior::Declared);
     }

@@ -23,31 +23,21 @@ const NOTHING_TO_SAY: &str = "Nothing needs saying about this.";
 pub(super) fn setup(config: &GeminiConfig, resume: Option<&str>) -> String {
     let family = family(&config.model);
     let instruction = Some(config.instruction.as_str()).filter(|text| !text.is_empty());
-    let declarations: Vec<FunctionDeclaration<'_>> = config
-        .tools
-        .iter()
-        .map(|tool| declaration(family, tool))
-        .collect();
+    let declarations: Vec<FunctionDeclaration<'_>> =
+        config.tools.iter().map(|tool| declaration(family, tool)).collect();
     ClientMessage::Setup(Setup {
         model: model_path(&config.model),
         generation_config: GenerationConfig {
             response_modalities: ["AUDIO"],
             speech_config: config.voice.as_deref().map(|voice_name| SpeechConfig {
-                voice_config: VoiceConfig {
-                    prebuilt_voice_config: PrebuiltVoice { voice_name },
-                },
+                voice_config: VoiceConfig { prebuilt_voice_config: PrebuiltVoice { voice_name } },
             }),
         },
-        system_instruction: instruction.map(|text| Content {
-            role: None,
-            parts: [TextPart { text }],
-        }),
+        system_instruction: instruction.map(|text| Content { role: None, parts: [TextPart { text }] }),
         tools: if declarations.is_empty() {
             vec![]
         } else {
-            vec![Tool {
-                function_declarations: declarations,
-            }]
+            vec![Tool { function_declarations: declarations }]
         },
         realtime_input_config: RealtimeInputConfig {
             automatic_activity_detection: ActivityDetection {
@@ -68,13 +58,9 @@ pub(super) fn setup(config: &GeminiConfig, resume: Option<&str>) -> String {
         session_resumption: SessionResumption { handle: resume },
         context_window_compression: ContextWindowCompression {
             trigger_tokens: config.compression.trigger_tokens,
-            sliding_window: SlidingWindow {
-                target_tokens: config.compression.target_tokens,
-            },
+            sliding_window: SlidingWindow { target_tokens: config.compression.target_tokens },
         },
-        input_audio_transcription: Transcription {
-            language_codes: &config.languages,
-        },
+        input_audio_transcription: Transcription { language_codes: &config.languages },
         output_audio_transcription: Transcription::default(),
     })
     .to_text()
@@ -97,10 +83,7 @@ pub(super) fn capabilities(config: &GeminiConfig) -> Capabilities {
 /// 20 ms of microphone audio, mono, 16 kHz.
 pub(super) fn mic(samples: &[i16]) -> String {
     let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-    let blob = Blob {
-        mime_type: "audio/pcm;rate=16000",
-        data: STANDARD.encode(bytes),
-    };
+    let blob = Blob { mime_type: "audio/pcm;rate=16000", data: STANDARD.encode(bytes) };
     ClientMessage::RealtimeInput(RealtimeInput::Audio(blob)).to_text()
 }
 
@@ -110,17 +93,11 @@ pub(super) fn intent(config: &GeminiConfig, intent: &Intent) -> Option<String> {
     let message = match intent {
         Intent::Answer(answers) if answers.is_empty() => return None,
         Intent::Answer(answers) => ClientMessage::ToolResponse(ToolResponse {
-            function_responses: answers
-                .iter()
-                .map(|answer| response(config, family, answer))
-                .collect(),
+            function_responses: answers.iter().map(|answer| response(config, family, answer)).collect(),
         }),
         Intent::Note(_) if !family.notes => return None,
         Intent::Note(text) => ClientMessage::ClientContent(ClientContent {
-            turns: [Content {
-                role: Some("user"),
-                parts: [TextPart { text }],
-            }],
+            turns: [Content { role: Some("user"), parts: [TextPart { text }] }],
             turn_complete: false,
         }),
         Intent::AudioStreamEnd => ClientMessage::RealtimeInput(RealtimeInput::AudioStreamEnd(true)),
@@ -143,16 +120,10 @@ fn declaration<'a>(family: &Family, tool: &'a Declaration) -> FunctionDeclaratio
 
 fn response<'a>(config: &GeminiConfig, family: &Family, answer: &'a Answer) -> FunctionResponse<'a> {
     // The service takes objects only, and reads one without `output` and `error` as the output itself.
-    let mut body = if answer.body.is_object() {
-        answer.body.clone()
-    } else {
-        json!({ "output": answer.body })
-    };
+    let mut body =
+        if answer.body.is_object() { answer.body.clone() } else { json!({ "output": answer.body }) };
     // Only a call that does not block can be scheduled; a tool that was never declared is none we know about.
-    let free = config
-        .tools
-        .iter()
-        .any(|tool| tool.name == answer.name && !tool.blocking);
+    let free = config.tools.iter().any(|tool| tool.name == answer.name && !tool.blocking);
     let scheduling = match family.scheduling {
         Scheduling::Absent => None,
         Scheduling::Field | Scheduling::FieldAndBody => free.then_some(match answer.follow_up {
@@ -169,12 +140,7 @@ fn response<'a>(config: &GeminiConfig, family: &Family, answer: &'a Answer) -> F
         (None, FollowUp::Silent) => insert_absent(&mut body, "instruction", NOTHING_TO_SAY),
         (None, FollowUp::WhenIdle) => {}
     }
-    FunctionResponse {
-        id: answer.id.as_deref(),
-        name: &answer.name,
-        response: body,
-        scheduling,
-    }
+    FunctionResponse { id: answer.id.as_deref(), name: &answer.name, response: body, scheduling }
 }
 
 fn insert_absent(body: &mut Value, key: &str, text: &str) {
@@ -184,11 +150,7 @@ fn insert_absent(body: &mut Value, key: &str, text: &str) {
 }
 
 fn model_path(model: &str) -> String {
-    if model.starts_with("models/") {
-        model.to_owned()
-    } else {
-        format!("models/{model}")
-    }
+    if model.starts_with("models/") { model.to_owned() } else { format!("models/{model}") }
 }
 
 fn milliseconds(span: Duration) -> u32 {

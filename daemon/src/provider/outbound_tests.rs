@@ -66,22 +66,12 @@ fn golden(model: &str, behaviors: [Option<&str>; 2]) -> Value {
 fn the_set_up_of_every_family() {
     for (model, behaviors) in [
         ("gemini-3.8-live", [Some("BLOCKING"), Some("NON_BLOCKING")]),
-        (
-            "gemini-3.8-live-extended-thinking",
-            [Some("NON_BLOCKING"), Some("NON_BLOCKING")],
-        ),
+        ("gemini-3.8-live-extended-thinking", [Some("NON_BLOCKING"), Some("NON_BLOCKING")]),
         ("gemini-3.1-flash-live-preview", [None, None]),
-        (
-            "gemini-2.5-flash-native-audio-preview-12-2025",
-            [Some("BLOCKING"), Some("NON_BLOCKING")],
-        ),
+        ("gemini-2.5-flash-native-audio-preview-12-2025", [Some("BLOCKING"), Some("NON_BLOCKING")]),
         ("gemini-9.9-live", [Some("BLOCKING"), Some("NON_BLOCKING")]),
     ] {
-        assert_eq!(
-            parsed(&setup(&config(model), None)),
-            golden(model, behaviors),
-            "{model}"
-        );
+        assert_eq!(parsed(&setup(&config(model), None)), golden(model, behaviors), "{model}");
     }
 }
 
@@ -91,10 +81,7 @@ fn a_bare_set_up_and_a_full_one() {
     let setup_of = |config: &GeminiConfig, resume| parsed(&setup(config, resume))["setup"].clone();
     let written = setup_of(&bare, Some("handle-1"));
     assert_eq!(written["model"], "models/gemini-3.8-live");
-    assert_eq!(
-        written["generationConfig"],
-        json!({"responseModalities": ["AUDIO"]})
-    );
+    assert_eq!(written["generationConfig"], json!({"responseModalities": ["AUDIO"]}));
     assert_eq!(written["sessionResumption"], json!({"handle": "handle-1"}));
     assert_eq!(written["inputAudioTranscription"], json!({}));
     assert!(written.get("tools").is_none() && written.get("systemInstruction").is_none());
@@ -105,15 +92,8 @@ fn a_bare_set_up_and_a_full_one() {
         start: Some(Sensitivity::Low),
         end: Some(Sensitivity::High),
     };
-    let compression = Compression {
-        trigger_tokens: 100_000,
-        target_tokens: 0,
-    };
-    let full = GeminiConfig {
-        vad,
-        compression,
-        ..bare
-    };
+    let compression = Compression { trigger_tokens: 100_000, target_tokens: 0 };
+    let full = GeminiConfig { vad, compression, ..bare };
     let written = setup_of(&full, None);
     assert_eq!(
         written["realtimeInputConfig"]["automaticActivityDetection"],
@@ -148,12 +128,7 @@ fn capabilities_follow_the_family_and_the_tools() {
 }
 
 fn answer(name: &str, follow_up: FollowUp, body: Value) -> Answer {
-    Answer {
-        id: Some("call-1".into()),
-        name: name.into(),
-        body,
-        follow_up,
-    }
+    Answer { id: Some("call-1".into()), name: name.into(), body, follow_up }
 }
 
 /// The one function response that `model` is sent for `answer`.
@@ -170,51 +145,15 @@ fn an_answer_says_when_to_speak_where_the_model_takes_it() {
     let copied = |when: &str| json!({"status": "ok", "scheduling": when});
     for (model, tool, follow_up, response, scheduling) in [
         ("gemini-3.8-live", "ping", FollowUp::Silent, &body, Some("SILENT")),
-        (
-            "gemini-3.8-live",
-            "ping",
-            FollowUp::WhenIdle,
-            &body,
-            Some("WHEN_IDLE"),
-        ),
+        ("gemini-3.8-live", "ping", FollowUp::WhenIdle, &body, Some("WHEN_IDLE")),
         ("gemini-3.8-live", "read_scale", FollowUp::Silent, &silent, None),
         ("gemini-3.8-live", "read_scale", FollowUp::WhenIdle, &body, None),
         ("gemini-3.8-live", "made_up", FollowUp::WhenIdle, &body, None),
-        (
-            "gemini-3.8-live-extended-thinking",
-            "ping",
-            FollowUp::Silent,
-            &silent,
-            None,
-        ),
-        (
-            "gemini-3.8-live-extended-thinking",
-            "ping",
-            FollowUp::WhenIdle,
-            &body,
-            None,
-        ),
-        (
-            "gemini-3.1-flash-live-preview",
-            "ping",
-            FollowUp::Silent,
-            &silent,
-            None,
-        ),
-        (
-            native,
-            "ping",
-            FollowUp::Silent,
-            &copied("SILENT"),
-            Some("SILENT"),
-        ),
-        (
-            native,
-            "ping",
-            FollowUp::WhenIdle,
-            &copied("WHEN_IDLE"),
-            Some("WHEN_IDLE"),
-        ),
+        ("gemini-3.8-live-extended-thinking", "ping", FollowUp::Silent, &silent, None),
+        ("gemini-3.8-live-extended-thinking", "ping", FollowUp::WhenIdle, &body, None),
+        ("gemini-3.1-flash-live-preview", "ping", FollowUp::Silent, &silent, None),
+        (native, "ping", FollowUp::Silent, &copied("SILENT"), Some("SILENT")),
+        (native, "ping", FollowUp::WhenIdle, &copied("WHEN_IDLE"), Some("WHEN_IDLE")),
         (native, "read_scale", FollowUp::Silent, &silent, None),
     ] {
         let mut expected = json!({"id": "call-1", "name": tool, "response": response});
@@ -233,10 +172,7 @@ fn an_answer_says_when_to_speak_where_the_model_takes_it() {
 fn an_answer_is_always_an_object_and_keeps_its_own_instruction() {
     let model = "gemini-3.1-flash-live-preview";
     let own = json!({"instruction": "say it twice"});
-    assert_eq!(
-        answered(model, answer("ping", FollowUp::Silent, own.clone()))["response"],
-        own
-    );
+    assert_eq!(answered(model, answer("ping", FollowUp::Silent, own.clone()))["response"], own);
     let wrapped = answered(model, answer("ping", FollowUp::WhenIdle, json!(12)));
     assert_eq!(wrapped["response"], json!({"output": 12}));
     let mut anonymous = answer("ping", FollowUp::WhenIdle, json!({}));
@@ -251,12 +187,7 @@ fn several_answers_go_in_one_message() {
         answer("read_scale", FollowUp::WhenIdle, json!({"kg": 3})),
     ];
     let message = intent(&config("gemini-3.8-live"), &Intent::Answer(answers)).unwrap();
-    assert_eq!(
-        parsed(&message)["toolResponse"]["functionResponses"]
-            .as_array()
-            .map(Vec::len),
-        Some(2)
-    );
+    assert_eq!(parsed(&message)["toolResponse"]["functionResponses"].as_array().map(Vec::len), Some(2));
     assert_eq!(intent(&config("gemini-3.8-live"), &Intent::Answer(vec![])), None);
 }
 

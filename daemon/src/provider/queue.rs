@@ -88,10 +88,7 @@ impl Drop for LinkHandle {
 }
 
 /// One message that waits.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all that ever waits is microphone audio"
-)]
+#[expect(clippy::large_enum_variant, reason = "nearly all that ever waits is microphone audio")]
 pub(super) enum Waiting {
     Mic([i16; CHUNK_FRAMES]),
     Intent(Intent),
@@ -159,10 +156,7 @@ impl Shared {
             return;
         }
         if state.mic == MIC_CHUNKS {
-            let oldest = state
-                .waiting
-                .iter()
-                .position(|item| matches!(item, Waiting::Mic(_)));
+            let oldest = state.waiting.iter().position(|item| matches!(item, Waiting::Mic(_)));
             if let Some(oldest) = oldest {
                 state.waiting.remove(oldest);
                 state.mic -= 1;
@@ -333,11 +327,7 @@ mod tests {
         handle.send(Intent::AudioStreamEnd);
         assert_eq!(shared.ending().map(|(why, _)| why), Some(Ending::Overrun));
         handle.close();
-        assert_eq!(
-            shared.ending().map(|(why, _)| why),
-            Some(Ending::Overrun),
-            "the first reason stands"
-        );
+        assert_eq!(shared.ending().map(|(why, _)| why), Some(Ending::Overrun), "the first reason stands");
     }
 
     #[test]

@@ -10,14 +10,8 @@ use serde_json::{Map, Value, json};
 const MAX_DEPTH: usize = 24;
 
 /// Keywords that both dialects share and that take a non-negative integer.
-const COUNTS: [&str; 6] = [
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minProperties",
-    "maxProperties",
-];
+const COUNTS: [&str; 6] =
+    ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"];
 
 /// Formats the dialect knows; others are refused on strings and meaningless elsewhere.
 const FORMATS: [&str; 5] = ["date-time", "int32", "int64", "float", "double"];
@@ -31,10 +25,7 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
     }
     object.remove("nullable");
     object.insert("type".into(), json!("OBJECT"));
-    let has_properties = object
-        .get("properties")
-        .and_then(Value::as_object)
-        .is_some_and(|p| !p.is_empty());
+    let has_properties = object.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty());
     has_properties.then_some(lowered)
 }
 
@@ -42,26 +33,17 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
 /// differs between shapes keeps what they have in common; required is what every shape requires.
 fn union(variants: &[Value]) -> Map<String, Value> {
     let mut properties = Map::new();
-    for (name, property) in variants
-        .iter()
-        .filter_map(|v| v.get("properties")?.as_object())
-        .flatten()
-    {
+    for (name, property) in variants.iter().filter_map(|v| v.get("properties")?.as_object()).flatten() {
         match properties.get_mut(name) {
             Some(known) => widen(known, property),
             None => drop(properties.insert(name.clone(), property.clone())),
         }
     }
     let requires = |variant: &Value, name: &str| {
-        variant
-            .get("required")
-            .and_then(Value::as_array)
-            .is_some_and(|all| all.iter().any(|one| one == name))
+        variant.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name))
     };
-    let required: Vec<&String> = properties
-        .keys()
-        .filter(|name| variants.iter().all(|variant| requires(variant, name)))
-        .collect();
+    let required: Vec<&String> =
+        properties.keys().filter(|name| variants.iter().all(|variant| requires(variant, name))).collect();
     let mut out = Map::new();
     if !required.is_empty() {
         out.insert("required".into(), json!(required));
@@ -78,12 +60,8 @@ fn widen(known: &mut Value, other: &Value) {
     known.retain(|key, value| match (key.as_str(), value, other.get(key)) {
         ("title" | "description", _, _) => true,
         ("enum", Value::Array(choices), Some(Value::Array(more))) => {
-            choices.extend(
-                more.iter()
-                    .filter(|choice| !choices.contains(choice))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            );
+            choices
+                .extend(more.iter().filter(|choice| !choices.contains(choice)).cloned().collect::<Vec<_>>());
             true
         }
         (_, value, Some(theirs)) => value == theirs,
@@ -112,10 +90,7 @@ fn lower(schema: &Value, depth: usize) -> Value {
             keep_limits(single, schema, &mut out, depth);
         }
         several => {
-            let variants: Vec<Value> = several
-                .iter()
-                .map(|name| variant_of(name, schema, depth))
-                .collect();
+            let variants: Vec<Value> = several.iter().map(|name| variant_of(name, schema, depth)).collect();
             out.insert("anyOf".into(), json!(variants));
         }
     }
@@ -218,9 +193,8 @@ fn keep_limits(type_name: &str, schema: &Map<String, Value>, out: &mut Map<Strin
             out.insert(key.into(), count.clone());
         }
     }
-    if let Some(format) = schema
-        .get("format")
-        .filter(|value| value.as_str().is_some_and(|f| FORMATS.contains(&f)))
+    if let Some(format) =
+        schema.get("format").filter(|value| value.as_str().is_some_and(|f| FORMATS.contains(&f)))
     {
         let textual = format == &json!("date-time");
         if textual == (type_name == "STRING") {
@@ -237,9 +211,7 @@ fn keep_limits(type_name: &str, schema: &Map<String, Value>, out: &mut Map<Strin
             }
         }
         "ARRAY" => {
-            let items = schema
-                .get("items")
-                .map_or_else(|| json!({}), |items| lower(items, depth + 1));
+            let items = schema.get("items").map_or_else(|| json!({}), |items| lower(items, depth + 1));
             out.insert("items".into(), items);
         }
         "OBJECT" => keep_properties(schema, out, depth),
@@ -303,10 +275,7 @@ fn keep_choices(schema: &Map<String, Value>, out: &mut Map<String, Value>, depth
         adopt(lower(single, depth + 1), out);
         return;
     }
-    let Some(variants) = ["anyOf", "oneOf"]
-        .iter()
-        .find_map(|key| schema.get(*key))
-        .and_then(Value::as_array)
+    let Some(variants) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Value::as_array)
     else {
         return;
     };

@@ -7,10 +7,7 @@ use super::*;
 fn check(property: Value, expected: Value) {
     let schema = json!({"type": "object", "properties": {"p": property}});
     let lowered = parameters(&schema);
-    assert_eq!(
-        lowered.as_ref().and_then(|all| all.pointer("/properties/p")),
-        Some(&expected)
-    );
+    assert_eq!(lowered.as_ref().and_then(|all| all.pointer("/properties/p")), Some(&expected));
 }
 
 #[test]
@@ -23,40 +20,22 @@ fn types_become_upper_case_and_limits_stay() {
         json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": 1.5, "multipleOf": 2}),
         json!({"type": "INTEGER", "format": "int64", "minimum": 0, "maximum": 1.5}),
     );
-    check(
-        json!({"type": "integer", "format": "uint8", "exclusiveMinimum": 0}),
-        json!({"type": "INTEGER"}),
-    );
+    check(json!({"type": "integer", "format": "uint8", "exclusiveMinimum": 0}), json!({"type": "INTEGER"}));
     check(
         json!({"type": "array", "items": {"type": "number"}, "minItems": 1, "uniqueItems": true}),
         json!({"type": "ARRAY", "items": {"type": "NUMBER"}, "minItems": 1}),
     );
     check(json!({"type": "array"}), json!({"type": "ARRAY", "items": {}}));
-    check(
-        json!({"type": "string", "minLength": -1, "maxItems": 3}),
-        json!({"type": "STRING"}),
-    );
+    check(json!({"type": "string", "minLength": -1, "maxItems": 3}), json!({"type": "STRING"}));
 }
 
 #[test]
 fn enums_are_for_strings_only() {
-    check(
-        json!({"type": "string", "enum": ["a", "b"]}),
-        json!({"type": "STRING", "enum": ["a", "b"]}),
-    );
-    check(
-        json!({"enum": ["a", null]}),
-        json!({"type": "STRING", "nullable": true, "enum": ["a"]}),
-    );
-    check(
-        json!({"type": "integer", "enum": [1, 2]}),
-        json!({"type": "INTEGER"}),
-    );
+    check(json!({"type": "string", "enum": ["a", "b"]}), json!({"type": "STRING", "enum": ["a", "b"]}));
+    check(json!({"enum": ["a", null]}), json!({"type": "STRING", "nullable": true, "enum": ["a"]}));
+    check(json!({"type": "integer", "enum": [1, 2]}), json!({"type": "INTEGER"}));
     check(json!({"enum": [1, 2]}), json!({"type": "INTEGER"}));
-    check(
-        json!({"type": "string", "enum": ["", "a"]}),
-        json!({"type": "STRING"}),
-    );
+    check(json!({"type": "string", "enum": ["", "a"]}), json!({"type": "STRING"}));
     check(json!({"const": "x"}), json!({"type": "STRING", "enum": ["x"]}));
     check(json!({"const": 4}), json!({"type": "INTEGER"}));
     check(
@@ -67,10 +46,7 @@ fn enums_are_for_strings_only() {
 
 #[test]
 fn optional_values_are_nullable() {
-    check(
-        json!({"type": ["integer", "null"]}),
-        json!({"type": "INTEGER", "nullable": true}),
-    );
+    check(json!({"type": ["integer", "null"]}), json!({"type": "INTEGER", "nullable": true}));
     check(
         json!({"anyOf": [{"type": "string", "description": "inner"}, {"type": "null"}], "default": null}),
         json!({"type": "STRING", "description": "inner", "nullable": true}),
@@ -97,10 +73,7 @@ fn what_the_dialect_cannot_say_is_left_out() {
         json!({"allOf": [{"type": "string"}], "description": "d"}),
         json!({"type": "STRING", "description": "d"}),
     );
-    check(
-        json!({"allOf": [{"type": "string"}, {"minLength": 2}]}),
-        json!({}),
-    );
+    check(json!({"allOf": [{"type": "string"}, {"minLength": 2}]}), json!({}));
     check(json!({"$ref": "#/$defs/x"}), json!({}));
     check(json!(true), json!({}));
     check(json!({"type": "object"}), json!({"type": "OBJECT"}));
@@ -116,13 +89,11 @@ fn arguments_of_several_shapes_become_one() {
     ]});
     assert_eq!(
         parameters(&schema),
-        Some(
-            json!({"title": "Args", "type": "OBJECT", "required": ["kind", "n"], "properties": {
-                "kind": {"type": "STRING", "enum": ["open", "close"]},
-                "bay": {"type": "INTEGER"},
-                "n": {"nullable": true},
-            }})
-        )
+        Some(json!({"title": "Args", "type": "OBJECT", "required": ["kind", "n"], "properties": {
+            "kind": {"type": "STRING", "enum": ["open", "close"]},
+            "bay": {"type": "INTEGER"},
+            "n": {"nullable": true},
+        }}))
     );
 }
 
@@ -155,10 +126,7 @@ fn depth_is_bounded() {
     }
     let mut depth = 0;
     let mut at = parameters(&schema);
-    while let Some(inner) = at
-        .as_ref()
-        .and_then(|value| value.pointer("/properties/p").cloned())
-    {
+    while let Some(inner) = at.as_ref().and_then(|value| value.pointer("/properties/p").cloned()) {
         depth += 1;
         at = Some(inner);
     }

@@ -36,11 +36,7 @@ impl Secret {
     /// `text` with every copy of the secret masked. For texts that a peer wrote: it may echo what it was sent.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        if self.0.len() < KEY_BYTES_MIN {
-            text.to_owned()
-        } else {
-            text.replace(&*self.0, MASK)
-        }
+        if self.0.len() < KEY_BYTES_MIN { text.to_owned() } else { text.replace(&*self.0, MASK) }
     }
 }
 
@@ -71,10 +67,7 @@ mod tests {
 
     #[test]
     fn redaction_masks_every_copy_of_a_key_and_leaves_texts_readable() {
-        assert_eq!(
-            Secret::new("AIza-very-secret").redact("AIza-very-secret, AIza-very-secret"),
-            "***, ***"
-        );
+        assert_eq!(Secret::new("AIza-very-secret").redact("AIza-very-secret, AIza-very-secret"), "***, ***");
         assert_eq!(Secret::new("").redact("text"), "text");
         assert_eq!(Secret::new("k").redact("check the key"), "check the key");
     }

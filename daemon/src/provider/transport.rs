@@ -99,13 +99,7 @@ impl Link {
         let shared = Arc::new(Shared::new());
         let (events, receiver) = mpsc::channel(EVENTS + 1);
         let closing = Closing::new(config.clone(), &events);
-        let link = Running {
-            config,
-            resume,
-            connector,
-            shared: shared.clone(),
-            events,
-        };
+        let link = Running { config, resume, connector, shared: shared.clone(), events };
         let log = wirelog.as_ref().map(WireLog::connection).unwrap_or_default();
         tokio::spawn(async move {
             let failure = link.run(log.halves()).await;
@@ -124,10 +118,7 @@ struct Closing {
 
 impl Closing {
     fn new(config: Arc<GeminiConfig>, events: &mpsc::Sender<LinkEvent>) -> Self {
-        Self {
-            config,
-            place: events.clone().try_reserve_owned().ok(),
-        }
+        Self { config, place: events.clone().try_reserve_owned().ok() }
     }
 
     fn send(mut self, failure: LinkFailure) {
@@ -271,9 +262,7 @@ impl Running {
     /// A failed write says that the connection is gone, but not why: the reader gets a moment to find the close message.
     async fn write_failed(&self, error: &Error) -> End {
         sleep(FAREWELL).await;
-        End::Theirs(close::transient(format!(
-            "connection to the provider lost ({error}): check the network"
-        )))
+        End::Theirs(close::transient(format!("connection to the provider lost ({error}): check the network")))
     }
 
     async fn read(&self, stream: &mut Receiving, set_up_sent: &Notify, mut log: HalfLog) -> End {
@@ -281,11 +270,7 @@ impl Running {
         let resuming = self.resume.is_some();
         let mut reader = Reader::new(resuming, outbound::capabilities(&self.config));
         loop {
-            let stage = if reader.is_ready() {
-                Stage::Established
-            } else {
-                Stage::SettingUp { resuming }
-            };
+            let stage = if reader.is_ready() { Stage::Established } else { Stage::SettingUp { resuming } };
             let message = match stream.next().await {
                 Some(Ok(message)) => message,
                 Some(Err(error)) => return broken(&error),
@@ -322,11 +307,7 @@ impl Running {
         let set_up_by = Instant::now() + SETUP_TIMEOUT;
         loop {
             let silent_at = self.shared.silent_at(SILENCE);
-            let due = if self.shared.is_ready() {
-                silent_at
-            } else {
-                silent_at.min(set_up_by)
-            };
+            let due = if self.shared.is_ready() { silent_at } else { silent_at.min(set_up_by) };
             if Instant::now() < due {
                 sleep_until(due).await;
             } else if due == silent_at {
@@ -334,9 +315,7 @@ impl Running {
                     "no life sign from the provider for 30 s: connection dropped, check the network".into(),
                 ));
             } else {
-                return End::Ours(close::transient(
-                    "provider did not accept the set-up within 15 s".into(),
-                ));
+                return End::Ours(close::transient("provider did not accept the set-up within 15 s".into()));
             }
         }
     }
@@ -360,10 +339,7 @@ impl Running {
             }
             End::Ours(failure) => {
                 let goodbye = async {
-                    let frame = CloseFrame {
-                        code: CloseCode::Normal,
-                        reason: Default::default(),
-                    };
+                    let frame = CloseFrame { code: CloseCode::Normal, reason: Default::default() };
                     if sink.send(Message::Close(Some(frame))).await.is_ok() {
                         // What is under way is read and dropped until their close message; a flood is not waited out.
                         let mut under_way = stream.take(EVENTS);
@@ -374,11 +350,7 @@ impl Running {
                 failure
             }
         };
-        if matches!(ending, Some((Ending::Requested, _))) {
-            close::requested()
-        } else {
-            failure
-        }
+        if matches!(ending, Some((Ending::Requested, _))) { close::requested() } else { failure }
     }
 
     fn deliver(&self, event: LinkEvent) -> Result<(), End> {

@@ -19,19 +19,10 @@ async fn the_peers_close_message_is_the_reason_even_while_we_write() {
     for _ in 0..100 {
         handle.mic(&[1; 320]);
     }
-    server
-        .close(
-            1011,
-            "You exceeded your current quota, please check your plan and billing details.",
-        )
-        .await;
+    server.close(1011, "You exceeded your current quota, please check your plan and billing details.").await;
     let (_, failure) = ended(events).await;
     assert_eq!(failure.cause, FailureCause::Quota);
-    assert!(
-        failure.text.contains("1011") && failure.text.contains("billing"),
-        "{}",
-        failure.text
-    );
+    assert!(failure.text.contains("1011") && failure.text.contains("billing"), "{}", failure.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,10 +32,7 @@ async fn a_reason_that_echoes_the_key_is_masked() {
     server.close(1007, "API key not valid: AIza-secret-key").await;
     let (before, failure) = ended(events).await;
     assert_eq!(failure.cause, FailureCause::Credentials);
-    assert!(
-        !format!("{before:?}{failure:?}").contains(KEY),
-        "{before:?} {failure:?}"
-    );
+    assert!(!format!("{before:?}{failure:?}").contains(KEY), "{before:?} {failure:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,21 +46,14 @@ async fn a_vanished_stream_is_transient() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_cannot_be_made_is_transient() {
     for (connector, told) in [
-        (
-            Arc::new(Wire(Mutex::new(None))) as Arc<dyn Connect>,
-            "connection refused",
-        ),
+        (Arc::new(Wire(Mutex::new(None))) as Arc<dyn Connect>, "connection refused"),
         (Arc::new(Blackhole), "no connection within 10 s"),
     ] {
         let start = Instant::now();
         let (_handle, events) = Link::open(Arc::new(config("gemini-3.8-live")), None, connector, None);
         let (before, failure) = ended(events).await;
         assert_eq!((before.len(), failure.cause), (0, FailureCause::Transient));
-        assert!(
-            failure.text.contains(told) && failure.text.contains("localhost:80"),
-            "{}",
-            failure.text
-        );
+        assert!(failure.text.contains(told) && failure.text.contains("localhost:80"), "{}", failure.text);
         assert!(start.elapsed() <= Duration::from_secs(10));
     }
 }
@@ -99,17 +80,10 @@ async fn a_server_without_tls_at_a_tls_endpoint_is_told_apart() {
     config.endpoint = Endpoint::parse("wss://example.com").unwrap();
     let (ours, mut theirs) = tokio::io::duplex(64 << 10);
     let (_handle, events) = open(config, None, ours);
-    theirs
-        .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        .await
-        .unwrap();
+    theirs.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     let (_, failure) = ended(events).await;
     assert_eq!(failure.cause, FailureCause::Transient);
-    assert!(
-        failure.text.starts_with("TLS with example.com failed"),
-        "{}",
-        failure.text
-    );
+    assert!(failure.text.starts_with("TLS with example.com failed"), "{}", failure.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,19 +124,12 @@ async fn a_silent_peer_is_left_after_30_s_and_a_pong_is_enough() {
     let (_handle, mut events, mut server) = ready(config("gemini-3.8-live")).await;
     // The server answers pings for as long as it is read from.
     assert!(timeout(Duration::from_secs(600), server.hear()).await.is_err());
-    assert!(
-        timeout(Duration::from_secs(1), events.recv()).await.is_err(),
-        "pongs keep the link alive"
-    );
+    assert!(timeout(Duration::from_secs(1), events.recv()).await.is_err(), "pongs keep the link alive");
     let start = Instant::now();
     let (_, failure) = ended(events).await;
     assert_eq!(failure.cause, FailureCause::Transient);
     assert!(failure.text.contains("no life sign"), "{}", failure.text);
-    assert!(
-        (25..=31).contains(&start.elapsed().as_secs()),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!((25..=31).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,9 +153,7 @@ async fn closing_sends_what_waits_then_1000() {
     handle.send(answer("read_scale"));
     handle.close();
     assert!(server.hear().await.unwrap().get("toolResponse").is_some());
-    let Some(Ok(Message::Close(Some(frame)))) = server.0.next().await else {
-        panic!("no close message")
-    };
+    let Some(Ok(Message::Close(Some(frame)))) = server.0.next().await else { panic!("no close message") };
     assert_eq!(u16::from(frame.code), 1000);
     server.0.send(Message::text("{\"goAway\":{}}")).await.unwrap_err();
     drop(server);
@@ -211,12 +176,7 @@ async fn dropping_either_end_closes_the_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn closing_ends_an_attempt_at_once() {
-    let (handle, events) = Link::open(
-        Arc::new(config("gemini-3.8-live")),
-        None,
-        Arc::new(Blackhole),
-        None,
-    );
+    let (handle, events) = Link::open(Arc::new(config("gemini-3.8-live")), None, Arc::new(Blackhole), None);
     let start = Instant::now();
     handle.close();
     assert_eq!(ended(events).await, (vec![], close::requested()));
@@ -241,9 +201,7 @@ async fn a_long_reply_fits_unread_and_a_flood_ends_the_link() {
     let (_handle, mut events, mut server) = ready(config("gemini-3.8-live")).await;
     // 60 s of speech in pieces of 40 ms, all before the first is read.
     for _ in 0..1500 {
-        server
-            .say(json!({"serverContent": {"outputTranscription": {"text": "la"}}}))
-            .await;
+        server.say(json!({"serverContent": {"outputTranscription": {"text": "la"}}})).await;
     }
     for _ in 0..1500 {
         assert_eq!(event(&mut events).await, ProviderEvent::ReplyText("la".into()));
@@ -263,8 +221,5 @@ async fn a_stopped_task_still_says_closed() {
     let (sender, receiver) = mpsc::channel(1);
     drop(Closing::new(Arc::new(config("gemini-3.8-live")), &sender));
     drop(sender);
-    assert_eq!(
-        ended(LinkEvents { events: receiver }).await.1.cause,
-        FailureCause::Transient
-    );
+    assert_eq!(ended(LinkEvents { events: receiver }).await.1.cause, FailureCause::Transient);
 }

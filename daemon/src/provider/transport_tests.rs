@@ -47,12 +47,7 @@ fn config(model: &str) -> GeminiConfig {
 
 fn open(config: GeminiConfig, resume: Option<&str>, wire: DuplexStream) -> (LinkHandle, LinkEvents) {
     let log = std::env::var_os("VOICED_WIRE_LOG").map(|dir| WireLog::new(dir).unwrap());
-    Link::open(
-        Arc::new(config),
-        resume.map(str::to_owned),
-        Arc::new(Wire(Mutex::new(Some(wire)))),
-        log,
-    )
+    Link::open(Arc::new(config), resume.map(str::to_owned), Arc::new(Wire(Mutex::new(Some(wire)))), log)
 }
 
 /// The server's end.
@@ -78,10 +73,7 @@ impl Server {
     }
 
     async fn close(&mut self, code: u16, reason: &'static str) {
-        let frame = CloseFrame {
-            code: code.into(),
-            reason: reason.into(),
-        };
+        let frame = CloseFrame { code: code.into(), reason: reason.into() };
         self.0.send(Message::Close(Some(frame))).await.unwrap();
         while let Some(Ok(_)) = self.0.next().await {}
     }
@@ -101,10 +93,7 @@ async fn opened(config: GeminiConfig, resume: Option<&str>) -> (LinkHandle, Link
 async fn ready(config: GeminiConfig) -> (LinkHandle, LinkEvents, Server) {
     let (handle, mut events, mut server, _) = opened(config, None).await;
     server.say(json!({"setupComplete": {}})).await;
-    assert!(matches!(
-        event(&mut events).await,
-        ProviderEvent::Ready { resumed: false, .. }
-    ));
+    assert!(matches!(event(&mut events).await, ProviderEvent::Ready { resumed: false, .. }));
     (handle, events, server)
 }
 
@@ -160,32 +149,20 @@ async fn a_conversation_with_every_family() {
                 "audio/pcm;rate=16000"
             );
         }
-        assert_eq!(
-            server.hear().await.unwrap(),
-            json!({"realtimeInput": {"audioStreamEnd": true}})
-        );
+        assert_eq!(server.hear().await.unwrap(), json!({"realtimeInput": {"audioStreamEnd": true}}));
 
         let audio = json!({"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AQACAA=="}});
-        server
-            .say(json!({"serverContent": {"modelTurn": {"parts": [audio]}}}))
-            .await;
-        let ProviderEvent::ReplyAudio(pcm) = event(&mut events).await else {
-            panic!("no audio")
-        };
+        server.say(json!({"serverContent": {"modelTurn": {"parts": [audio]}}})).await;
+        let ProviderEvent::ReplyAudio(pcm) = event(&mut events).await else { panic!("no audio") };
         assert_eq!((pcm.rate().get(), pcm.samples()), (24_000, &[1, 2][..]));
 
-        server
-            .say(json!({"toolCall": {"functionCalls": [{"id": "call-1", "name": "read_scale"}]}}))
-            .await;
+        server.say(json!({"toolCall": {"functionCalls": [{"id": "call-1", "name": "read_scale"}]}})).await;
         assert!(
             matches!(event(&mut events).await, ProviderEvent::Calls(calls) if calls[0].name == "read_scale")
         );
         handle.send(answer("read_scale"));
         let response = server.hear().await.unwrap()["toolResponse"]["functionResponses"][0].clone();
-        assert_eq!(
-            (&response["id"], &response["response"]["kg"]),
-            (&json!("call-1"), &json!(12.5))
-        );
+        assert_eq!((&response["id"], &response["response"]["kg"]), (&json!("call-1"), &json!(12.5)));
 
         handle.send(Intent::Note("the door is open".into()));
         if outbound::capabilities(&config(model)).takes_notes {
@@ -200,14 +177,7 @@ async fn a_conversation_with_every_family() {
         let (before, failure) = ended(events).await;
         assert_eq!((before, failure.cause), (vec![], FailureCause::Requested));
         let counters = handle.counters();
-        assert_eq!(
-            (
-                counters.mic_sent,
-                counters.mic_dropped,
-                counters.received_messages
-            ),
-            (3, 0, 3)
-        );
+        assert_eq!((counters.mic_sent, counters.mic_dropped, counters.received_messages), (3, 0, 3));
         assert!(counters.sent_bytes > 3 * 640 && counters.received_bytes > 0);
     }
 }
@@ -219,18 +189,12 @@ async fn the_key_goes_into_the_header_and_nowhere_else() {
     let mut seen = None;
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
-        seen = Some((
-            request.uri().to_string(),
-            request.headers().get("x-goog-api-key").cloned(),
-        ));
+        seen = Some((request.uri().to_string(), request.headers().get("x-goog-api-key").cloned()));
         Ok(response)
     };
     let server = accept_hdr_async(theirs, look).await.unwrap();
     let (uri, key) = seen.unwrap();
-    assert!(
-        uri.ends_with("v1beta.GenerativeService.BidiGenerateContent") && !uri.contains('?'),
-        "{uri}"
-    );
+    assert!(uri.ends_with("v1beta.GenerativeService.BidiGenerateContent") && !uri.contains('?'), "{uri}");
     assert_eq!(key.unwrap(), KEY);
     let set_up = Server(server).hear().await.unwrap();
     assert!(!set_up.to_string().contains(KEY));
@@ -242,38 +206,18 @@ async fn nothing_is_sent_before_the_set_up_is_accepted() {
     handle.mic(&[1; 320]);
     handle.send(Intent::AudioStreamEnd);
     assert!(timeout(Duration::from_secs(3), server.hear()).await.is_err());
-    server
-        .0
-        .send(Message::Binary(Bytes::from_static(
-            b"{\n  \"setupComplete\": {}\n}\n",
-        )))
-        .await
-        .unwrap();
+    server.0.send(Message::Binary(Bytes::from_static(b"{\n  \"setupComplete\": {}\n}\n"))).await.unwrap();
     assert!(matches!(event(&mut events).await, ProviderEvent::Ready { .. }));
-    assert!(
-        server.hear().await.unwrap()["realtimeInput"]
-            .get("audio")
-            .is_some()
-    );
-    assert!(
-        server.hear().await.unwrap()["realtimeInput"]
-            .get("audioStreamEnd")
-            .is_some()
-    );
+    assert!(server.hear().await.unwrap()["realtimeInput"].get("audio").is_some());
+    assert!(server.hear().await.unwrap()["realtimeInput"].get("audioStreamEnd").is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handle_resumes_and_a_refused_one_says_so() {
     let (_handle, mut events, mut server, set_up) = opened(config("gemini-3.8-live"), Some("handle-1")).await;
-    assert_eq!(
-        set_up["setup"]["sessionResumption"],
-        json!({"handle": "handle-1"})
-    );
+    assert_eq!(set_up["setup"]["sessionResumption"], json!({"handle": "handle-1"}));
     server.say(json!({"setupComplete": {}})).await;
-    assert!(matches!(
-        event(&mut events).await,
-        ProviderEvent::Ready { resumed: true, .. }
-    ));
+    assert!(matches!(event(&mut events).await, ProviderEvent::Ready { resumed: true, .. }));
 
     let (_handle, events, mut server, _) = opened(config("gemini-3.8-live"), Some("stale")).await;
     server.close(1007, "Request contains an invalid argument.").await;
@@ -286,11 +230,7 @@ async fn nonsense_is_told_and_survived() {
     for nonsense in ["<html>", "{\"hello\":1}", "[]", "", "{}"] {
         server.0.send(Message::text(nonsense)).await.unwrap();
     }
-    server
-        .0
-        .send(Message::Binary(Bytes::from_static(b"\xff")))
-        .await
-        .unwrap();
+    server.0.send(Message::Binary(Bytes::from_static(b"\xff"))).await.unwrap();
     server.say(json!({"goAway": {"timeLeft": "2s"}})).await;
     for told in ["not JSON", "unknown kind", "no object", "not JSON"] {
         assert!(
@@ -298,12 +238,7 @@ async fn nonsense_is_told_and_survived() {
             "{told}"
         );
     }
-    assert_eq!(
-        event(&mut events).await,
-        ProviderEvent::GoAway {
-            left: Some(Duration::from_secs(2))
-        }
-    );
+    assert_eq!(event(&mut events).await, ProviderEvent::GoAway { left: Some(Duration::from_secs(2)) });
 }
 
 #[path = "transport_endings_tests.rs"]

@@ -12,10 +12,7 @@ use serde_json::Value;
 /// One message of ours.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it lives for one serialization and is never stored"
-)]
+#[expect(clippy::large_enum_variant, reason = "it lives for one serialization and is never stored")]
 pub(super) enum ClientMessage<'a> {
     Setup(Setup<'a>),
     RealtimeInput(RealtimeInput),
@@ -271,10 +268,8 @@ fn protobuf_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::
 /// A duration in protobuf JSON is a decimal number of seconds and an `s`: `"50s"`, `"9.500s"`. Anything else is none.
 fn protobuf_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let value = Value::deserialize(deserializer)?;
-    let seconds = value
-        .as_str()
-        .and_then(|text| text.strip_suffix('s'))
-        .and_then(|text| text.parse::<f64>().ok());
+    let seconds =
+        value.as_str().and_then(|text| text.strip_suffix('s')).and_then(|text| text.parse::<f64>().ok());
     Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
 }
 
@@ -286,22 +281,13 @@ mod tests {
 
     #[test]
     fn durations_are_seconds_with_a_letter() {
-        let left = |value: Value| {
-            serde_json::from_value::<GoAway>(json!({ "timeLeft": value }))
-                .unwrap()
-                .time_left
-        };
+        let left =
+            |value: Value| serde_json::from_value::<GoAway>(json!({ "timeLeft": value })).unwrap().time_left;
         assert_eq!(left(json!("50s")), Some(Duration::from_secs(50)));
         assert_eq!(left(json!("9.500s")), Some(Duration::from_millis(9500)));
-        for odd in [
-            json!("50"),
-            json!("-1s"),
-            json!("NaNs"),
-            json!("1e99s"),
-            json!(5),
-            json!(null),
-            json!("s"),
-        ] {
+        for odd in
+            [json!("50"), json!("-1s"), json!("NaNs"), json!("1e99s"), json!(5), json!(null), json!("s")]
+        {
             assert_eq!(left(odd.clone()), None, "{odd}");
         }
     }
@@ -309,9 +295,7 @@ mod tests {
     #[test]
     fn counts_are_numbers_or_texts() {
         let count = |value: Value| {
-            serde_json::from_value::<Usage>(json!({ "promptTokenCount": value }))
-                .unwrap()
-                .prompt_token_count
+            serde_json::from_value::<Usage>(json!({ "promptTokenCount": value })).unwrap().prompt_token_count
         };
         assert_eq!((count(json!(12)), count(json!("12"))), (12, 12));
         for odd in [json!("x"), json!(-1), json!(null), json!([])] {

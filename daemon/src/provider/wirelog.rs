@@ -29,10 +29,7 @@ impl WireLog {
     pub fn new(dir: impl Into<PathBuf>) -> io::Result<Self> {
         let dir = dir.into();
         fs::create_dir_all(&dir)?;
-        Ok(Self {
-            dir,
-            next: Arc::new(AtomicU32::new(1)),
-        })
+        Ok(Self { dir, next: Arc::new(AtomicU32::new(1)) })
     }
 
     /// The record of one more connection. Trouble is logged once and ends the record, not the connection.
@@ -52,10 +49,7 @@ impl WireLog {
             match create(&self.dir.join(format!("client-{number}.jsonl"))) {
                 Ok(client) => {
                     let server = create(&self.dir.join(format!("server-{number}.jsonl")))?;
-                    return Ok(ConnectionLog {
-                        client: Some(client),
-                        server: Some(server),
-                    });
+                    return Ok(ConnectionLog { client: Some(client), server: Some(server) });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -65,11 +59,7 @@ impl WireLog {
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// The record of one connection. Without files, it swallows everything.
@@ -94,16 +84,8 @@ impl HalfLog {
     /// Adds one message. Line breaks inside it are white space in JSON, so they become spaces.
     pub fn record(&mut self, message: &[u8]) {
         let Some(file) = &mut self.0 else { return };
-        let mut line: Vec<u8> = message
-            .iter()
-            .map(|byte| {
-                if matches!(byte, b'\n' | b'\r') {
-                    b' '
-                } else {
-                    *byte
-                }
-            })
-            .collect();
+        let mut line: Vec<u8> =
+            message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
         line.push(b'\n');
         if let Err(error) = file.write_all(&line) {
             tracing::warn!(%error, "wire log cannot be written: the record of this connection ends here");
@@ -132,10 +114,7 @@ mod tests {
         server.record(b"{\n  \"setupComplete\": {}\r\n}\n");
         let (mut second, _) = WireLog::new(&dir).unwrap().connection().halves();
         second.record(b"{}");
-        assert_eq!(
-            fs::read_to_string(dir.join("client-1.jsonl")).unwrap(),
-            "{\"setup\":{}}\n"
-        );
+        assert_eq!(fs::read_to_string(dir.join("client-1.jsonl")).unwrap(), "{\"setup\":{}}\n");
         let recorded = fs::read_to_string(dir.join("server-1.jsonl")).unwrap();
         assert_eq!(recorded.lines().count(), 1);
         assert_eq!(

@@ -29,42 +29,18 @@ impl PersonLine {
 /// 1.5 s to spare. The second line of scene 2 cuts into the reply 4 s after it began.
 pub const PERSON_LINES: &[PersonLine] = &[
     // 1. A sensor question: a reading, an instruction with it, a clip after the reply.
-    PersonLine {
-        id: "temperature",
-        start_ms: 1_500,
-    },
+    PersonLine { id: "temperature", start_ms: 1_500 },
     // 2. A long answer, and a barge-in.
-    PersonLine {
-        id: "dock",
-        start_ms: 14_500,
-    },
-    PersonLine {
-        id: "stop",
-        start_ms: 21_900,
-    },
+    PersonLine { id: "dock", start_ms: 14_500 },
+    PersonLine { id: "stop", start_ms: 21_900 },
     // 3. An outbound message: read back by the device, confirmed in the next turn, sent once.
-    PersonLine {
-        id: "message",
-        start_ms: 27_500,
-    },
-    PersonLine {
-        id: "yes",
-        start_ms: 48_500,
-    },
+    PersonLine { id: "message", start_ms: 27_500 },
+    PersonLine { id: "yes", start_ms: 48_500 },
     // 4. The model tries to skip the question and is refused; the person declines.
-    PersonLine {
-        id: "shift",
-        start_ms: 55_000,
-    },
-    PersonLine {
-        id: "no",
-        start_ms: 70_000,
-    },
+    PersonLine { id: "shift", start_ms: 55_000 },
+    PersonLine { id: "no", start_ms: 70_000 },
     // 5. Goodbye; the model ends the session.
-    PersonLine {
-        id: "goodbye",
-        start_ms: 77_000,
-    },
+    PersonLine { id: "goodbye", start_ms: 77_000 },
 ];
 
 /// How long the microphone recording goes on after the last line.

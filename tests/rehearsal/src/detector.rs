@@ -112,9 +112,7 @@ mod tests {
     }
 
     fn noise(ms: usize, amplitude: i16) -> Vec<i16> {
-        (0..ms * 16)
-            .map(|i| if (i / 18) % 2 == 0 { amplitude } else { -amplitude })
-            .collect()
+        (0..ms * 16).map(|i| if (i / 18) % 2 == 0 { amplitude } else { -amplitude }).collect()
     }
 
     #[test]

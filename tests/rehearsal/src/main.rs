@@ -91,21 +91,14 @@ fn run(args: Args) -> Result<bool, Failure> {
     let mut rehearsal =
         Rehearsal::new(scenario, Voices::bundled()?).map_err(|cause| Failure::Scenario { name, cause })?;
     if let Some(path) = args.transcript_dir {
-        std::fs::create_dir_all(&path).map_err(|cause| Failure::Directory {
-            path: path.clone(),
-            cause,
-        })?;
+        std::fs::create_dir_all(&path).map_err(|cause| Failure::Directory { path: path.clone(), cause })?;
         rehearsal = rehearsal.with_wire_log(path);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let address = args.listen;
-        let (local, _task) = rehearsal
-            .listen(&address)
-            .await
-            .map_err(|cause| Failure::Listen { address, cause })?;
+        let (local, _task) =
+            rehearsal.listen(&address).await.map_err(|cause| Failure::Listen { address, cause })?;
         writeln!(out, "rehearsal listening on ws://{local}")?;
         out.flush()?;
         stopped().await?;
@@ -129,10 +122,8 @@ fn load(name: String) -> Result<Scenario, Failure> {
     let scenario = if Scenario::names().any(|known| known == name) {
         Scenario::bundled(&name)
     } else {
-        let text = std::fs::read_to_string(&name).map_err(|cause| Failure::Read {
-            name: name.clone(),
-            cause,
-        })?;
+        let text =
+            std::fs::read_to_string(&name).map_err(|cause| Failure::Read { name: name.clone(), cause })?;
         Scenario::parse(&text)
     };
     scenario.map_err(|cause| Failure::Scenario { name, cause })
@@ -152,11 +143,9 @@ fn summary(report: &Report) -> String {
         report.interruptions,
         report.client_audio.as_secs_f64(),
     );
-    for (kind, lines) in [
-        ("violation", &report.violations),
-        ("unmet", &report.unmet),
-        ("note", &report.notes),
-    ] {
+    for (kind, lines) in
+        [("violation", &report.violations), ("unmet", &report.unmet), ("note", &report.notes)]
+    {
         for line in lines {
             let _ = writeln!(text, "{kind}: {line}");
         }

@@ -116,11 +116,7 @@ impl Answered {
 
     fn field(&self, name: &str) -> Option<&str> {
         let at = |value: &'_ Value| value.get(name).and_then(Value::as_str).is_some();
-        let holder = if at(&self.response) {
-            &self.response
-        } else {
-            self.response.get("output")?
-        };
+        let holder = if at(&self.response) { &self.response } else { self.response.get("output")? };
         holder.get(name)?.as_str()
     }
 }

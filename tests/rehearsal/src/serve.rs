@@ -54,21 +54,14 @@ impl Rehearsal {
     /// # Errors
     /// [`ScenarioError::Voice`] if the scenario says something that is not recorded.
     pub fn new(scenario: Scenario, voices: Voices) -> Result<Self, ScenarioError> {
-        if let Some(voice) = scenario
-            .voice_ids()
-            .into_iter()
-            .find(|id| voices.find(id).is_none())
-        {
+        if let Some(voice) = scenario.voice_ids().into_iter().find(|id| voices.find(id).is_none()) {
             return Err(ScenarioError::Voice {
                 scenario: scenario.name().to_owned(),
                 voice: voice.to_owned(),
                 known: voices.ids().collect::<Vec<_>>().join(", "),
             });
         }
-        Ok(Self {
-            stage: Arc::new(Mutex::new(Stage::new(scenario, voices))),
-            wire_log: None,
-        })
+        Ok(Self { stage: Arc::new(Mutex::new(Stage::new(scenario, voices))), wire_log: None })
     }
 
     /// Also writes every message to `client-<n>.jsonl` and `server-<n>.jsonl` in this directory, one per line, `n`
@@ -91,16 +84,12 @@ impl Rehearsal {
             Opening::Confirm | Opening::Silent | Opening::Close(_) => None,
         };
         let mut caller = Caller::default();
-        #[expect(
-            clippy::result_large_err,
-            reason = "the type of the error is the WebSocket library's"
-        )]
+        #[expect(clippy::result_large_err, reason = "the type of the error is the WebSocket library's")]
         let upgrade = |request: &Request, response: Response| match refuse {
             Some(status) => Err(refusal(status, "the scenario refuses this connection")),
-            None if !request.uri().path().contains(METHOD) => Err(refusal(
-                StatusCode::NOT_FOUND,
-                "the path names no BidiGenerateContent method",
-            )),
+            None if !request.uri().path().contains(METHOD) => {
+                Err(refusal(StatusCode::NOT_FOUND, "the path names no BidiGenerateContent method"))
+            }
             None => {
                 caller = Caller::of(request);
                 Ok(response)
@@ -115,35 +104,23 @@ impl Rehearsal {
             let mut stage = self.stage();
             stage.report.connections += 1;
             if caller.key_in_query {
-                stage.report.notes.push(format!(
-                    "connection {number}: the key is in the query, which ends up in logs"
-                ));
+                stage
+                    .report
+                    .notes
+                    .push(format!("connection {number}: the key is in the query, which ends up in logs"));
             }
-            if stage
-                .scenario
-                .wire
-                .expect_key
-                .as_ref()
-                .is_some_and(|key| Some(key) != caller.key.as_ref())
-            {
+            if stage.scenario.wire.expect_key.as_ref().is_some_and(|key| Some(key) != caller.key.as_ref()) {
                 conversation.refuse_key();
             }
         }
-        let log = self
-            .wire_log
-            .as_ref()
-            .map(|directory| WireLog::open(directory, number));
+        let log = self.wire_log.as_ref().map(|directory| WireLog::open(directory, number));
         let (sink, source) = socket.split();
         let style = Style::of(&self.stage().scenario);
         let connection = Connection {
             rehearsal: self.clone(),
             conversation,
             sink,
-            outbox: Outbox {
-                style,
-                log: log.unwrap_or_default(),
-                ..Outbox::default()
-            },
+            outbox: Outbox { style, log: log.unwrap_or_default(), ..Outbox::default() },
         };
         connection.run(source).await;
     }
@@ -196,29 +173,18 @@ struct Caller {
 
 impl Default for Caller {
     fn default() -> Self {
-        Self {
-            backend: Backend::Developer,
-            key: None,
-            key_in_query: false,
-        }
+        Self { backend: Backend::Developer, key: None, key_in_query: false }
     }
 }
 
 impl Caller {
     fn of(request: &Request) -> Self {
-        let header = request
-            .headers()
-            .get("x-goog-api-key")
-            .and_then(|value| value.to_str().ok());
+        let header = request.headers().get("x-goog-api-key").and_then(|value| value.to_str().ok());
         let query = request.uri().query().unwrap_or_default();
         let query = query.split('&').find_map(|pair| pair.strip_prefix("key="));
         let platform = request.uri().path().contains("LlmBidiService");
         Self {
-            backend: if platform {
-                Backend::Platform
-            } else {
-                Backend::Developer
-            },
+            backend: if platform { Backend::Platform } else { Backend::Developer },
             key: header.or(query).map(str::to_owned),
             key_in_query: query.is_some(),
         }
@@ -240,19 +206,13 @@ struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        Self {
-            frames: FrameKind::Binary,
-            pretty: false,
-        }
+        Self { frames: FrameKind::Binary, pretty: false }
     }
 }
 
 impl Style {
     fn of(scenario: &Scenario) -> Self {
-        Self {
-            frames: scenario.wire.frames,
-            pretty: scenario.wire.pretty,
-        }
+        Self { frames: scenario.wire.frames, pretty: scenario.wire.pretty }
     }
 }
 
@@ -318,10 +278,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match last {
             Some(Out::Close(close)) => {
                 tracing::info!(code = close.code, "closing: {}", close.reason);
-                let frame = CloseFrame {
-                    code: close.code.into(),
-                    reason: close.reason.into(),
-                };
+                let frame = CloseFrame { code: close.code.into(), reason: close.reason.into() };
                 let goodbye = async {
                     if self.sink.send(Message::Close(Some(frame))).await.is_ok() {
                         while let Some(Ok(_)) = source.next().await {}
@@ -404,11 +361,7 @@ where
 {
     poll_fn(|cx| {
         let sink = Pin::new(&mut *sink);
-        if full {
-            sink.poll_ready(cx).map(Event::Ready)
-        } else {
-            sink.poll_flush(cx).map(Event::Flushed)
-        }
+        if full { sink.poll_ready(cx).map(Event::Ready) } else { sink.poll_flush(cx).map(Event::Flushed) }
     })
     .await
 }

@@ -64,10 +64,7 @@ pub(crate) enum Standing {
 
 impl Stage {
     pub(crate) fn new(scenario: Scenario, voices: Voices) -> Self {
-        let report = Report {
-            turns_total: scenario.turns.len(),
-            ..Report::default()
-        };
+        let report = Report { turns_total: scenario.turns.len(), ..Report::default() };
         Self {
             used: vec![false; scenario.turns.len()],
             scenario: Arc::new(scenario),
@@ -87,10 +84,7 @@ impl Stage {
     pub(crate) fn begin_connection(&mut self) -> (u32, Connection) {
         self.attempts += 1;
         let index = usize::try_from(self.attempts - 1).unwrap_or(usize::MAX);
-        (
-            self.attempts,
-            self.scenario.connections.get(index).cloned().unwrap_or_default(),
-        )
+        (self.attempts, self.scenario.connections.get(index).cloned().unwrap_or_default())
     }
 
     /// A setup without a handle was taken: whatever was known before is not known any more.
@@ -112,12 +106,8 @@ impl Stage {
     /// Takes the next turn that this trigger starts.
     pub(crate) fn next_turn(&mut self, trigger: Trigger) -> Option<usize> {
         let used = &mut self.used;
-        let index = self
-            .scenario
-            .turns
-            .iter()
-            .enumerate()
-            .position(|(i, turn)| turn.on == trigger && !used[i])?;
+        let index =
+            self.scenario.turns.iter().enumerate().position(|(i, turn)| turn.on == trigger && !used[i])?;
         used[index] = true;
         self.report.turns_started += 1;
         Some(index)
@@ -128,29 +118,15 @@ impl Stage {
         self.calls_made += 1;
         let id = id.map_or_else(|| format!("rehearsal-call-{}", self.calls_made), str::to_owned);
         if !self.calls.contains_key(&id) {
-            self.calls.insert(
-                id.clone(),
-                Call {
-                    session: self.session,
-                    state: CallState::Open,
-                },
-            );
-            let called = Called {
-                id: id.clone(),
-                name: name.to_owned(),
-                args,
-                at: now,
-                cancelled: false,
-            };
+            self.calls.insert(id.clone(), Call { session: self.session, state: CallState::Open });
+            let called = Called { id: id.clone(), name: name.to_owned(), args, at: now, cancelled: false };
             self.report.calls.push(called);
         }
         id
     }
 
     pub(crate) fn is_open(&self, id: &str) -> bool {
-        self.calls
-            .get(id)
-            .is_some_and(|call| call.state == CallState::Open && call.session == self.session)
+        self.calls.get(id).is_some_and(|call| call.state == CallState::Open && call.session == self.session)
     }
 
     /// Cancels those of the calls that are open and returns their ids.
@@ -171,11 +147,7 @@ impl Stage {
     pub(crate) fn answer(&mut self, answered: &Answered, interim: bool) -> Standing {
         self.report.answers.push(answered.clone());
         let session = self.session;
-        let Some(call) = self
-            .calls
-            .get_mut(&answered.id)
-            .filter(|call| call.session == session)
-        else {
+        let Some(call) = self.calls.get_mut(&answered.id).filter(|call| call.session == session) else {
             return Standing::Unknown;
         };
         match call.state {

@@ -35,26 +35,15 @@ pub(crate) struct Utterance {
 
 /// Plans what `say` sends. An unknown voice, which `Rehearsal::new` refuses, would be said as nothing.
 pub(crate) fn plan(say: &Say, voices: &Voices, burst: Burst, tiny_first: bool) -> Utterance {
-    let silence = || Recording {
-        pcm: Pcm::new(say.rate, Vec::new()),
-        text: String::new(),
-    };
+    let silence = || Recording { pcm: Pcm::new(say.rate, Vec::new()), text: String::new() };
     let (id, recording) = match &say.source {
         Source::Voice(id) => (id.clone(), voices.find(id).cloned().unwrap_or_else(silence)),
-        Source::Tone(span) => (
-            "tone".to_owned(),
-            Recording {
-                pcm: tone(say.rate, *span),
-                text: String::new(),
-            },
-        ),
+        Source::Tone(span) => {
+            ("tone".to_owned(), Recording { pcm: tone(say.rate, *span), text: String::new() })
+        }
     };
     let pcm = convert(&recording.pcm, say.rate);
-    let bytes: Vec<u8> = pcm
-        .samples()
-        .iter()
-        .flat_map(|sample| sample.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = pcm.samples().iter().flat_map(|sample| sample.to_le_bytes()).collect();
     let ends = chunk_ends(bytes.len(), say.rate, tiny_first, say.odd);
 
     let letters: Vec<char> = recording.text.chars().collect();
@@ -83,12 +72,7 @@ pub(crate) fn plan(say: &Say, voices: &Voices, burst: Burst, tiny_first: bool) -
         let due = items.last().map_or(Duration::ZERO, |(due, _)| *due);
         items.push((due, Item::Call(calls)));
     }
-    Utterance {
-        id,
-        text: recording.text,
-        pcm,
-        items,
-    }
+    Utterance { id, text: recording.text, pcm, items }
 }
 
 /// Where each audio message ends, in bytes.
@@ -98,10 +82,7 @@ fn chunk_ends(total: usize, rate: Hz, tiny_first: bool, odd: bool) -> Vec<usize>
     if end > 0 && end < total {
         ends.push(end);
     }
-    let mut lengths = CHUNK_MS
-        .iter()
-        .copied()
-        .chain(std::iter::repeat(CHUNK_MS[CHUNK_MS.len() - 1]));
+    let mut lengths = CHUNK_MS.iter().copied().chain(std::iter::repeat(CHUNK_MS[CHUNK_MS.len() - 1]));
     while end < total {
         let ms = lengths.next().unwrap_or(320);
         let frames = usize::try_from(u64::from(rate.get()) * u64::from(ms) / 1000).unwrap_or(usize::MAX);
@@ -145,9 +126,7 @@ fn convert(pcm: &Pcm, rate: Hz) -> Pcm {
     let samples: Vec<i16> = (0..count)
         .map(|i| {
             let at = i * from;
-            let index = usize::try_from(at / to)
-                .unwrap_or(usize::MAX)
-                .min(source.len() - 1);
+            let index = usize::try_from(at / to).unwrap_or(usize::MAX).min(source.len() - 1);
             let next = source[(index + 1).min(source.len() - 1)];
             let (left, right) = (i64::from(source[index]), i64::from(next));
             let weight = i64::try_from(at % to).unwrap_or(0);
@@ -192,15 +171,7 @@ mod tests {
     fn audio(utterance: &Utterance) -> Vec<&[u8]> {
         let chunk = |(_, item): &'_ (Duration, Item)| matches!(item, Item::Audio(_));
         let items = utterance.items.iter().filter(|item| chunk(item));
-        items
-            .map(|(_, item)| {
-                if let Item::Audio(bytes) = item {
-                    bytes.as_slice()
-                } else {
-                    &[]
-                }
-            })
-            .collect()
+        items.map(|(_, item)| if let Item::Audio(bytes) = item { bytes.as_slice() } else { &[] }).collect()
     }
 
     #[test]
@@ -214,13 +185,7 @@ mod tests {
         let text: String = utterance
             .items
             .iter()
-            .map(|(_, item)| {
-                if let Item::Transcript(text) = item {
-                    text.as_str()
-                } else {
-                    ""
-                }
-            })
+            .map(|(_, item)| if let Item::Transcript(text) = item { text.as_str() } else { "" })
             .collect();
         assert_eq!(text, "Eleven point four degrees.");
         // Everything before the last chunk has been paced at four times the speed it plays at.
@@ -232,12 +197,7 @@ mod tests {
     #[test]
     fn odd_chunks_split_samples_and_lose_nothing() {
         let even = plan(&say("{ say = \"ramp\" }"), &voices(), Burst::All, true);
-        let odd = plan(
-            &say("{ say = \"ramp\", odd = true }"),
-            &voices(),
-            Burst::All,
-            true,
-        );
+        let odd = plan(&say("{ say = \"ramp\", odd = true }"), &voices(), Burst::All, true);
         assert!(audio(&odd)[..3].iter().any(|chunk| chunk.len() % 2 == 1));
         assert_eq!(audio(&odd).concat(), audio(&even).concat());
         assert!(odd.items.iter().all(|(due, _)| due.is_zero()));
@@ -245,12 +205,7 @@ mod tests {
 
     #[test]
     fn another_rate_keeps_the_length_in_time() {
-        let utterance = plan(
-            &say("{ say = \"ramp\", rate_hz = 16000 }"),
-            &voices(),
-            Burst::All,
-            true,
-        );
+        let utterance = plan(&say("{ say = \"ramp\", rate_hz = 16000 }"), &voices(), Burst::All, true);
         assert_eq!(utterance.pcm.span(), Duration::from_secs(1));
         assert_eq!(utterance.pcm.rate(), Hz::K16);
         // The ramp rises by 1.5 per sample at two thirds of the rate.
@@ -261,19 +216,10 @@ mod tests {
     fn a_call_goes_into_the_middle() {
         let text = "{ say = \"ramp\", mid = { at_ms = 300, calls = [{ name = \"f\" }] } }";
         let utterance = plan(&say(text), &voices(), Burst::All, false);
-        let at = utterance
-            .items
-            .iter()
-            .position(|(_, item)| matches!(item, Item::Call(_)))
-            .unwrap();
-        let audio_before = utterance.items[..at]
-            .iter()
-            .filter(|(_, item)| matches!(item, Item::Audio(_)))
-            .count();
-        assert_eq!(
-            audio_before, 4,
-            "40 + 60 + 100 + 160 ms are the first to reach 300 ms"
-        );
+        let at = utterance.items.iter().position(|(_, item)| matches!(item, Item::Call(_))).unwrap();
+        let audio_before =
+            utterance.items[..at].iter().filter(|(_, item)| matches!(item, Item::Audio(_))).count();
+        assert_eq!(audio_before, 4, "40 + 60 + 100 + 160 ms are the first to reach 300 ms");
         assert!(matches!(utterance.items[at + 1].1, Item::Audio(_)));
     }
 }

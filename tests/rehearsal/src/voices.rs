@@ -97,10 +97,7 @@ impl Voices {
     pub fn bundled() -> Result<Self, VoiceError> {
         let mut voices = Self::default();
         for line in lines()?.into_iter().filter(|line| line.who == "model") {
-            let recording = Recording {
-                pcm: decode(&format!("model-{}", line.id))?,
-                text: line.text,
-            };
+            let recording = Recording { pcm: decode(&format!("model-{}", line.id))?, text: line.text };
             voices.0.insert(line.id, recording);
         }
         Ok(voices)
@@ -109,13 +106,7 @@ impl Voices {
     /// Adds or replaces what is said under `id`. `pcm` is mono at any rate; the wire carries 24 kHz, so any other
     /// rate is converted when it is said.
     pub fn insert(&mut self, id: impl Into<String>, pcm: Pcm, text: impl Into<String>) {
-        self.0.insert(
-            id.into(),
-            Recording {
-                pcm,
-                text: text.into(),
-            },
-        );
+        self.0.insert(id.into(), Recording { pcm, text: text.into() });
     }
 
     /// What is said under `id`.
@@ -139,70 +130,37 @@ pub fn person(id: &str) -> Result<Recording, VoiceError> {
     let line = lines()?
         .into_iter()
         .find(|line| line.who == "person" && line.id == id)
-        .ok_or_else(|| VoiceError::Unknown {
-            id: id.to_owned(),
-            known: known(),
-        })?;
-    Ok(Recording {
-        pcm: decode(&format!("person-{id}"))?,
-        text: line.text,
-    })
+        .ok_or_else(|| VoiceError::Unknown { id: id.to_owned(), known: known() })?;
+    Ok(Recording { pcm: decode(&format!("person-{id}"))?, text: line.text })
 }
 
 /// The ids [`person`] knows.
 pub fn person_ids() -> impl Iterator<Item = &'static str> {
-    RECORDINGS
-        .iter()
-        .filter_map(|(name, _)| name.strip_prefix("person-"))
+    RECORDINGS.iter().filter_map(|(name, _)| name.strip_prefix("person-"))
 }
 
 fn lines() -> Result<Vec<Line>, VoiceError> {
-    toml::from_str::<Lines>(LINES)
-        .map(|lines| lines.line)
-        .map_err(VoiceError::Lines)
+    toml::from_str::<Lines>(LINES).map(|lines| lines.line).map_err(VoiceError::Lines)
 }
 
 /// Decodes one bundled recording by its file name without the ending.
 fn decode(name: &str) -> Result<Pcm, VoiceError> {
-    let known = || {
-        RECORDINGS
-            .iter()
-            .map(|(name, _)| *name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let known = || RECORDINGS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let (_, bytes) = RECORDINGS
         .iter()
         .find(|(known, _)| *known == name)
-        .ok_or_else(|| VoiceError::Unknown {
-            id: name.to_owned(),
-            known: known(),
-        })?;
-    let decode_failed = |cause| VoiceError::Decode {
-        id: name.to_owned(),
-        cause,
-    };
+        .ok_or_else(|| VoiceError::Unknown { id: name.to_owned(), known: known() })?;
+    let decode_failed = |cause| VoiceError::Decode { id: name.to_owned(), cause };
     let bad_format = || VoiceError::Format { id: name.to_owned() };
 
-    let source = MediaSourceStream::new(
-        Box::new(io::Cursor::new(*bytes)),
-        MediaSourceStreamOptions::default(),
-    );
+    let source =
+        MediaSourceStream::new(Box::new(io::Cursor::new(*bytes)), MediaSourceStreamOptions::default());
     let mut format = symphonia::default::get_probe()
-        .probe(
-            &Hint::new(),
-            source,
-            FormatOptions::default(),
-            MetadataOptions::default(),
-        )
+        .probe(&Hint::new(), source, FormatOptions::default(), MetadataOptions::default())
         .map_err(decode_failed)?;
     let track = format.default_track(TrackType::Audio).ok_or_else(bad_format)?;
     let track_id = track.id;
-    let params = track
-        .codec_params
-        .as_ref()
-        .and_then(|params| params.audio())
-        .ok_or_else(bad_format)?;
+    let params = track.codec_params.as_ref().and_then(|params| params.audio()).ok_or_else(bad_format)?;
     let rate = params.sample_rate.and_then(Hz::new).ok_or_else(bad_format)?;
     let mut decoder = symphonia::default::get_codecs()
         .make_audio_decoder(params, &AudioDecoderOptions::default())

@@ -24,10 +24,7 @@ impl WireLog {
                 })
                 .ok()
         };
-        Self {
-            client: open("client"),
-            server: open("server"),
-        }
+        Self { client: open("client"), server: open("server") }
     }
 
     /// A message as the client sent it; line breaks between its tokens are taken out.

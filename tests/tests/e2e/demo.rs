@@ -13,6 +13,7 @@ fn everything_the_demo_promises_happens() {
         out: out.clone(),
         mic: None,
         speaker: None,
+        interactive: false,
         provider: "gemini".to_owned(),
         quiet: true,
     };

@@ -12,17 +12,26 @@ fn hears(seen: &Seen, voice: &str) -> bool {
 
 #[test]
 fn messages_that_make_no_sense_are_ignored_and_the_reply_is_heard() {
-    let seen = Talk::bundled("faults_messages", "faults_messages").says(1_500, "hello").says(8_000, "hello").lasting(30).run();
+    let seen = Talk::bundled("faults_messages", "faults_messages")
+        .says(1_500, "hello")
+        .says(8_000, "hello")
+        .lasting(30)
+        .run();
     assert!(seen.report.violations.is_empty(), "{:?}", seen.report.violations);
     assert!(seen.anomalies.len() >= 3, "{:?}", seen.anomalies);
     for part in ["JSON", "unheardOf"] {
-        assert!(seen.anomalies.iter().any(|text| text.contains(part)), "nothing names {part}: {:?}", seen.anomalies);
+        assert!(
+            seen.anomalies.iter().any(|text| text.contains(part)),
+            "nothing names {part}: {:?}",
+            seen.anomalies
+        );
     }
     assert!(hears(&seen, "hello"));
     // A frame beyond 16 MiB ends the connection, in words; another one is made.
-    let closed = seen.notices.iter().any(|(_, notice)| {
-        matches!(notice, Notice::Link { text, .. } if text.contains("MiB"))
-    });
+    let closed = seen
+        .notices
+        .iter()
+        .any(|(_, notice)| matches!(notice, Notice::Link { text, .. } if text.contains("MiB")));
     assert!(closed, "{:#?}", seen.notices);
     assert!(seen.report.connections >= 2);
 }
@@ -74,7 +83,10 @@ fn a_turn_that_is_never_answered_or_closed_wedges_nothing() {
     assert!(seen.report.violations.is_empty(), "{:?}", seen.report.violations);
     assert_eq!(seen.report.turns_started, seen.report.turns_total);
     // The half-open stream is found by its silence, and left.
-    let lost = seen.notices.iter().filter(|(_, notice)| matches!(notice, Notice::Link { state: LinkState::Waiting, .. }));
+    let lost = seen
+        .notices
+        .iter()
+        .filter(|(_, notice)| matches!(notice, Notice::Link { state: LinkState::Waiting, .. }));
     assert!(lost.count() >= 1, "{:#?}", seen.notices);
 }
 
@@ -82,8 +94,8 @@ fn a_turn_that_is_never_answered_or_closed_wedges_nothing() {
 fn a_wrong_key_is_said_in_words_and_not_tried_in_a_loop() {
     let seen = Talk::bundled("wrong_key", "sensor").wanting_key("another-key").lasting(50).run();
     assert_eq!(seen.report.connections, 1, "a refused key is tried again after a minute, not sooner");
-    let said = seen.notices.iter().any(|(_, notice)| {
-        matches!(notice, Notice::Link { text, .. } if text.to_lowercase().contains("key"))
-    });
+    let said = seen.notices.iter().any(
+        |(_, notice)| matches!(notice, Notice::Link { text, .. } if text.to_lowercase().contains("key")),
+    );
     assert!(said, "{:#?}", seen.notices);
 }

@@ -8,7 +8,8 @@ use voiced::demo::find::Recording;
 
 #[test]
 fn a_message_goes_out_once_after_the_question_was_heard_and_answered() {
-    let seen = Talk::bundled("gate_yes", "gate_yes").says(1_500, "message").says(22_000, "yes").lasting(32).run();
+    let seen =
+        Talk::bundled("gate_yes", "gate_yes").says(1_500, "message").says(22_000, "yes").lasting(32).run();
     seen.assert_clean();
     assert_eq!(seen.statuses("send_notification"), ["pending_confirmation", "success"]);
     let [delivery] = seen.deliveries.as_slice() else { panic!("not one delivery: {:?}", seen.deliveries) };
@@ -45,7 +46,11 @@ fn silence_is_not_a_yes() {
 #[test]
 fn a_yes_before_the_question_was_heard_is_not_an_answer() {
     // The person talks over the read-back, which is then asked again; nobody answers it.
-    let seen = Talk::bundled("gate_early_yes", "gate_yes").says(1_500, "message").says(12_500, "yes").lasting(40).run();
+    let seen = Talk::bundled("gate_early_yes", "gate_yes")
+        .says(1_500, "message")
+        .says(12_500, "yes")
+        .lasting(40)
+        .run();
     assert!(seen.deliveries.is_empty(), "{:#?}", seen.notices);
 }
 

@@ -7,24 +7,51 @@ use std::path::Path;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("daemon/units", &[]),
     ("daemon/session", &["units", "serde_json", "tracing"]),
-    ("daemon/audio", &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"]),
+    (
+        "daemon/audio",
+        &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"],
+    ),
     ("hal", &["heapless", "thiserror", "tokio", "tracing"]),
     (
         "tools",
-        &["hal", "units", "jsonschema", "reqwest", "rustls", "schemars", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        &[
+            "hal",
+            "units",
+            "jsonschema",
+            "reqwest",
+            "rustls",
+            "schemars",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
     ),
     (
         "tests/rehearsal",
         &[
-            "base64", "clap", "futures-util", "serde", "serde_json", "symphonia", "thiserror", "tokio", "units",
-            "tokio-tungstenite", "toml", "tracing", "tracing-subscriber",
+            "base64",
+            "clap",
+            "futures-util",
+            "serde",
+            "serde_json",
+            "symphonia",
+            "thiserror",
+            "tokio",
+            "units",
+            "tokio-tungstenite",
+            "toml",
+            "tracing",
+            "tracing-subscriber",
         ],
     ),
 ];
 
 fn dependencies(folder: &str) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace holds this package");
-    let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml")).expect("every crate has one");
+    let manifest =
+        std::fs::read_to_string(root.join(folder).join("Cargo.toml")).expect("every crate has one");
     let manifest: toml::Table = manifest.parse().expect("cargo reads it too");
     let tables = manifest.get("dependencies").and_then(toml::Value::as_table);
     tables.map(|table| table.keys().cloned().collect()).unwrap_or_default()
@@ -42,7 +69,8 @@ fn no_crate_uses_more_than_it_may() {
 #[test]
 fn the_session_core_is_kept_from_clocks_and_sockets_by_lint() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace holds this package");
-    let lint = std::fs::read_to_string(root.join("daemon/session/clippy.toml")).expect("session has its own lints");
+    let lint =
+        std::fs::read_to_string(root.join("daemon/session/clippy.toml")).expect("session has its own lints");
     for banned in ["std::time::Instant", "std::time::SystemTime", "std::net", "std::thread::sleep"] {
         assert!(lint.contains(banned), "clippy.toml of session does not ban {banned}");
     }

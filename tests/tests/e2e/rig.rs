@@ -56,11 +56,7 @@ impl Server {
             });
         });
         let address = told.recv().expect("the thread tells it or has panicked");
-        Self {
-            rehearsal,
-            address,
-            _stop: stop,
-        }
+        Self { rehearsal, address, _stop: stop }
     }
 
     fn report(&self) -> Report {
@@ -99,8 +95,8 @@ fn with_key(mut env: Vec<(&'static str, OsString)>) -> Vec<(&'static str, OsStri
 
 /// Waits until the daemon says that it has both devices.
 fn wait_for_devices(daemon: &Daemon) {
-    for direction in ["Capture", "Playback"] {
-        daemon.wait_for(&["INFO", direction], SOON);
+    for device in ["capture device", "playback device"] {
+        daemon.wait_for(&["INFO", device], SOON);
     }
 }
 
@@ -120,11 +116,9 @@ fn wait_for_reply(recorder: &Recorder, server: &Server, daemon: &Daemon) -> Dura
     });
     match found {
         Some(found) => found.at,
-        None => panic!(
-            "no reply from the loudspeaker within {SOON:?}; {:#?}\n{}",
-            server.report(),
-            daemon.log()
-        ),
+        None => {
+            panic!("no reply from the loudspeaker within {SOON:?}; {:#?}\n{}", server.report(), daemon.log())
+        }
     }
 }
 
@@ -134,10 +128,7 @@ fn a_spoken_question_is_answered_aloud_over_real_streams() {
     let wire = wire_dir("rig-spoken-question");
     let recorder = rig.record();
     let warm = "hal.sim.zones.cold_storage = { temp_c = 11.4, humidity = 85.0 }\n";
-    let mut daemon = run(
-        &on_card(&scratch, server.address, &wire, "voice", warm),
-        with_key(rig.env()),
-    );
+    let mut daemon = run(&on_card(&scratch, server.address, &wire, "voice", warm), with_key(rig.env()));
     wait_for_devices(&daemon);
 
     let asked = recorder.pcm().span();
@@ -170,11 +161,7 @@ fn a_spoken_question_is_answered_aloud_over_real_streams() {
     );
     let voices = Voices::bundled().expect("they are bundled");
     let other = &voices.find("dock_long").expect("it is bundled").pcm;
-    assert_eq!(
-        heard.find(other, Duration::ZERO),
-        None,
-        "what was not said is not found"
-    );
+    assert_eq!(heard.find(other, Duration::ZERO), None, "what was not said is not found");
 
     daemon.terminate();
     assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
@@ -191,10 +178,7 @@ fn sigterm_in_the_middle_of_a_reply_ends_the_daemon_within_five_seconds() {
     let (scratch, rig, server) = (Scratch::new(), Rig::start(), Server::start("barge_in"));
     let wire = wire_dir("rig-sigterm");
     let recorder = rig.record();
-    let mut daemon = run(
-        &on_card(&scratch, server.address, &wire, "voice", ""),
-        with_key(rig.env()),
-    );
+    let mut daemon = run(&on_card(&scratch, server.address, &wire, "voice", ""), with_key(rig.env()));
     wait_for_devices(&daemon);
     rig.say(&line("dock")).finished();
     let at = wait_for_reply(&recorder, &server, &daemon);
@@ -204,29 +188,17 @@ fn sigterm_in_the_middle_of_a_reply_ends_the_daemon_within_five_seconds() {
     let voices = Voices::bundled().expect("they are bundled");
     let whole = voices.find("dock_long").expect("the scenario says it").pcm.span();
     let ended = recorder.pcm().span();
-    assert!(
-        ended - at < whole,
-        "the reply of {whole:?} was over before the daemon was: {:?}",
-        ended - at
-    );
+    assert!(ended - at < whole, "the reply of {whole:?} was over before the daemon was: {:?}", ended - at);
     recorder.run(Duration::from_secs(1));
     let silence = tail(&recorder.pcm(), Duration::from_millis(500));
-    assert!(
-        silence.samples().iter().all(|&sample| sample == 0),
-        "nothing plays once the daemon is gone"
-    );
+    assert!(silence.samples().iter().all(|&sample| sample == 0), "nothing plays once the daemon is gone");
     let report = server.report();
     assert!(report.violations.is_empty(), "{:?}", report.violations);
 }
 
 /// Lines a person would be woken for.
 fn complaints(daemon: &Daemon) -> Vec<String> {
-    daemon
-        .log()
-        .lines()
-        .into_iter()
-        .filter(|line| line.contains("WARN") || line.contains("ERROR"))
-        .collect()
+    daemon.log().lines().into_iter().filter(|line| line.contains("WARN") || line.contains("ERROR")).collect()
 }
 
 #[test]
@@ -236,27 +208,15 @@ fn without_a_server_there_is_one_message_and_the_link_comes_up_when_the_server_d
     let recorder = rig.record();
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let nobody = nobody.expect("loopback has free ports");
-    let mut daemon = run(
-        &on_card(&scratch, nobody, &wire, "always", ""),
-        with_key(rig.env()),
-    );
+    let mut daemon = run(&on_card(&scratch, nobody, &wire, "always", ""), with_key(rig.env()));
     wait_for_devices(&daemon);
     daemon.wait_for(&["WARN", &nobody.port().to_string()], SOON);
     daemon.stays_up(WATCHED);
-    assert_eq!(
-        complaints(&daemon).len(),
-        1,
-        "one cause, one message; {}",
-        daemon.log()
-    );
+    assert_eq!(complaints(&daemon).len(), 1, "one cause, one message; {}", daemon.log());
 
     let server = Server::start_at("sensor", nobody);
     let connected = recorder.until(SOON, || server.report().setups.pop());
-    assert!(
-        connected.is_some(),
-        "no connection within {SOON:?} of the server's start; {}",
-        daemon.log()
-    );
+    assert!(connected.is_some(), "no connection within {SOON:?} of the server's start; {}", daemon.log());
     daemon.terminate();
     assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
 }
@@ -268,21 +228,13 @@ fn without_a_sound_card_there_is_one_message_for_each_direction_and_the_daemon_s
     let config = config(&scratch, nobody, &wire_dir("rig-no-card"), "voice", "");
     // ALSA reads this in place of the machine's own configuration, and it names no device.
     let nothing = scratch.write("asound.conf", "defaults.namehint.basic on\n");
-    let env = vec![
-        ("ALSA_CONFIG_PATH", nothing.into()),
-        ("PULSE_SERVER", "unix:/nonexistent".into()),
-    ];
+    let env = vec![("ALSA_CONFIG_PATH", nothing.into()), ("PULSE_SERVER", "unix:/nonexistent".into())];
     let mut daemon = run(&config, with_key(env));
-    for direction in ["Capture", "Playback"] {
-        daemon.wait_for(&["WARN", direction], SOON);
+    for device in ["capture device", "playback device"] {
+        daemon.wait_for(&["WARN", device], SOON);
     }
     daemon.stays_up(WATCHED);
-    assert_eq!(
-        complaints(&daemon).len(),
-        2,
-        "one message a device; {}",
-        daemon.log()
-    );
+    assert_eq!(complaints(&daemon).len(), 2, "one message a device; {}", daemon.log());
     daemon.terminate();
     assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());
 }
@@ -295,12 +247,7 @@ fn without_a_key_there_is_one_message_and_the_daemon_stays_up() {
     wait_for_devices(&daemon);
     daemon.wait_for(&["WARN", "GEMINI_API_KEY"], SOON);
     daemon.stays_up(WATCHED);
-    assert_eq!(
-        complaints(&daemon).len(),
-        1,
-        "one cause, one message; {}",
-        daemon.log()
-    );
+    assert_eq!(complaints(&daemon).len(), 1, "one cause, one message; {}", daemon.log());
     assert_eq!(server.report().connections, 0, "nothing is sent without a key");
     daemon.terminate();
     assert_eq!(daemon.exit_code(STOP), 0, "{}", daemon.log());

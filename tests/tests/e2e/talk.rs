@@ -19,18 +19,23 @@ fn a_sensor_question_is_answered_with_instruction_event_and_clip() {
     let recording = Recording::new(&seen.heard);
     let reply = recording.find(&seen.said("too_warm"), Duration::ZERO).expect("the reply is heard");
     let clips = Clips::load([("alarm", "builtin:alarm")]).expect("it is built in");
-    let alarm = recording.find(clips.find("alarm").expect("it was loaded"), Duration::ZERO).expect("so is the clip");
-    assert!(alarm.at >= reply.at + seen.said("too_warm").span(), "clip {alarm:?} before the end of {reply:?}");
+    let alarm =
+        recording.find(clips.find("alarm").expect("it was loaded"), Duration::ZERO).expect("so is the clip");
+    assert!(
+        alarm.at >= reply.at + seen.said("too_warm").span(),
+        "clip {alarm:?} before the end of {reply:?}"
+    );
 }
 
 #[test]
 fn a_barge_in_stops_the_reply_and_no_stale_audio_follows() {
-    let seen = Talk::bundled("barge_in", "barge_in").says(1_500, "dock").says(9_000, "stop").lasting(20).run();
+    let seen =
+        Talk::bundled("barge_in", "barge_in").says(1_500, "dock").says(9_000, "stop").lasting(20).run();
     seen.assert_clean();
-    let heard = seen.notices.iter().find_map(|(_, notice)| match notice {
-        Notice::BargeIn { heard, .. } => Some(*heard),
-        _ => None,
-    });
+    let heard = seen
+        .notices
+        .iter()
+        .find_map(|(_, notice)| if let Notice::BargeIn { heard, .. } = notice { Some(*heard) } else { None });
     let heard = heard.expect("the person barged in");
     let reply = seen.said("dock_long");
     assert!(heard < reply.span(), "{heard:?} of {:?}", reply.span());
@@ -48,7 +53,10 @@ fn a_cancelled_call_is_never_answered() {
     let seen = Talk::bundled("cancel", "cancel").says(1_500, "temperature").lasting(12).run();
     seen.assert_clean();
     assert!(seen.report.calls.iter().all(|call| call.cancelled));
-    assert!(seen.report.answers_to("cancelled-1").count() <= 1, "one answer may have crossed the cancellation");
+    assert!(
+        seen.report.answers_to("cancelled-1").count() <= 1,
+        "one answer may have crossed the cancellation"
+    );
 }
 
 #[test]
@@ -63,15 +71,22 @@ fn by_voice_the_link_is_made_when_somebody_speaks_and_the_first_word_is_not_lost
     assert_eq!(seen.report.segments, 1, "the question arrived as one segment");
     let question = rehearsal::voices::person("temperature").expect("it is recorded").pcm.span();
     assert!(seen.report.client_audio >= question, "{:?} of {question:?}", seen.report.client_audio);
-    let up = seen.notices.iter().position(|(_, notice)| matches!(notice, Notice::Link { state: LinkState::Up, .. }));
+    let up = seen
+        .notices
+        .iter()
+        .position(|(_, notice)| matches!(notice, Notice::Link { state: LinkState::Up, .. }));
     let spoke = seen.notices.iter().position(|(_, notice)| matches!(notice, Notice::TurnOpened { .. }));
     assert!(spoke < up, "nothing is sent before somebody speaks");
-    let down = seen.notices.iter().rev().find_map(|(_, notice)| match notice {
-        Notice::Link { state, .. } => Some(*state),
-        _ => None,
-    });
+    let down =
+        seen.notices.iter().rev().find_map(|(_, notice)| {
+            if let Notice::Link { state, .. } = notice { Some(*state) } else { None }
+        });
     assert_eq!(down, Some(LinkState::Down), "the link is closed after the silence");
-    let played = |what| seen.notices.iter().any(|(_, notice)| matches!(notice, Notice::Played { what: w, cut: false, .. } if *w == what));
+    let played = |what| {
+        seen.notices
+            .iter()
+            .any(|(_, notice)| matches!(notice, Notice::Played { what: w, cut: false, .. } if *w == what))
+    };
     assert!(played(Spoken::Reply) && played(Spoken::Clip));
 }
 

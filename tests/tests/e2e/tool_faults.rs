@@ -8,19 +8,26 @@ use tools::{Cx, Effect, ErasedTool, ToolResult, ToolSetBuilder};
 
 fn with_bad_tools(tools: ToolSetBuilder) -> ToolSetBuilder {
     let schema = || serde_json::json!({"type": "object", "properties": {}});
-    let panics = ErasedTool::dynamic("panics", "Fails when it is called.", schema(), |_: Value, _: Cx| async {
-        // Not an unconditional panic: the compiler would warn of dead code.
-        assert!(std::hint::black_box(false), "the tool is broken: {{}}");
-        ToolResult::ok("unreachable")
-    });
+    let panics =
+        ErasedTool::dynamic("panics", "Fails when it is called.", schema(), |_: Value, _: Cx| async {
+            // Not an unconditional panic: the compiler would warn of dead code.
+            assert!(std::hint::black_box(false), "the tool is broken: {{}}");
+            ToolResult::ok("unreachable")
+        });
     let hangs = ErasedTool::dynamic("hangs", "Never comes back.", schema(), |_: Value, _: Cx| async {
         std::future::pending::<ToolResult>().await
     });
-    let commits = ErasedTool::dynamic("commits", "Starts and never comes back.", schema(), |_: Value, cx: Cx| async move {
-        cx.begin_effect()?;
-        std::future::pending::<Result<ToolResult, tools::ToolError>>().await
-    });
-    let nothing = ErasedTool::dynamic("nothing", "Brings nothing back.", schema(), |_: Value, _: Cx| async {});
+    let commits = ErasedTool::dynamic(
+        "commits",
+        "Starts and never comes back.",
+        schema(),
+        |_: Value, cx: Cx| async move {
+            cx.begin_effect()?;
+            std::future::pending::<Result<ToolResult, tools::ToolError>>().await
+        },
+    );
+    let nothing =
+        ErasedTool::dynamic("nothing", "Brings nothing back.", schema(), |_: Value, _: Cx| async {});
     tools
         .tool(panics.effect(Effect::Read).needs_result_now())
         .tool(hangs.effect(Effect::Read).needs_result_now().timeout(Duration::from_secs(2)))
@@ -43,7 +50,8 @@ fn every_call_of_a_bad_tool_is_answered_once_and_the_next_one_works() {
             { after_answer = [{ say = "hello" }], expect_status = "success" },
         ]
     "#;
-    let seen = Talk::written("bad_tools", scenario).tools(with_bad_tools).says(1_500, "hello").lasting(20).run();
+    let seen =
+        Talk::written("bad_tools", scenario).tools(with_bad_tools).says(1_500, "hello").lasting(20).run();
     seen.assert_clean();
     assert_eq!(seen.statuses("panics"), ["error"]);
     assert_eq!(seen.statuses("hangs"), ["error"]);

@@ -90,26 +90,17 @@ const LAPSED: &str = "The question lapsed. Offer again only if they want it.";
 
 impl Gate {
     pub(crate) fn new() -> Self {
-        Self {
-            state: State::Clear,
-            last_pending: PendingId(0),
-            last_grant: GrantId(0),
-            settled: None,
-        }
+        Self { state: State::Clear, last_pending: PendingId(0), last_grant: GrantId(0), settled: None }
     }
 
     pub(crate) fn snapshot(&self) -> GateState {
         match &self.state {
             State::Clear => GateState::Clear,
-            State::Proposed(question) | State::Presented { question, .. } => GateState::Asking {
-                summary: question.summary.clone(),
-            },
-            State::Waiting { question, .. } => GateState::Waiting {
-                summary: question.summary.clone(),
-            },
-            State::Granted { question, .. } => GateState::Granted {
-                summary: question.summary.clone(),
-            },
+            State::Proposed(question) | State::Presented { question, .. } => {
+                GateState::Asking { summary: question.summary.clone() }
+            }
+            State::Waiting { question, .. } => GateState::Waiting { summary: question.summary.clone() },
+            State::Granted { question, .. } => GateState::Granted { summary: question.summary.clone() },
         }
     }
 
@@ -126,12 +117,7 @@ impl Gate {
         patient: bool,
     ) -> Verdict {
         if !is_guarded(&proposal.spec) {
-            let Proposal {
-                key,
-                spec,
-                prepared,
-                turn,
-            } = proposal;
+            let Proposal { key, spec, prepared, turn } = proposal;
             return match permit_without_question(key, &spec, prepared, turn) {
                 Ok(permit) => Verdict::Run(permit),
                 Err(needs) => Verdict::Answer(refused(&needs.to_string()), Owes::Speech),
@@ -145,10 +131,7 @@ impl Gate {
             | State::Granted { question, .. } => question,
         };
         if open.spec.name != proposal.spec.name {
-            cx.notice(Notice::GateRefused {
-                call: proposal.key,
-                why: "another question is open",
-            });
+            cx.notice(Notice::GateRefused { call: proposal.key, why: "another question is open" });
             let summary = &open.summary;
             let text = format!("One thing at a time: \"{summary}\" is waiting for an answer.");
             return Verdict::Answer(refused(&text), Owes::Silence);
@@ -200,21 +183,12 @@ impl Gate {
         cut: bool,
     ) {
         match std::mem::replace(&mut self.state, State::Clear) {
-            State::Presented {
-                question,
-                utterance: own,
-            } if own == utterance && !cut => {
+            State::Presented { question, utterance: own } if own == utterance && !cut => {
                 cx.notice(Notice::GatePresented { pending: question.id });
                 cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-                self.state = State::Waiting {
-                    question,
-                    heard_at: cx.now,
-                };
+                self.state = State::Waiting { question, heard_at: cx.now };
             }
-            State::Presented {
-                question,
-                utterance: own,
-            } if own == utterance => {
+            State::Presented { question, utterance: own } if own == utterance => {
                 cx.notice(Notice::GateCut { pending: question.id });
                 self.ask_again(cx, turn, question);
             }
@@ -257,11 +231,7 @@ impl Gate {
             return;
         }
         let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
-        cx.notice(Notice::GateEvidence {
-            pending: question.id,
-            turn: said.turn,
-            reading,
-        });
+        cx.notice(Notice::GateEvidence { pending: question.id, turn: said.turn, reading });
         match reading {
             Reading::Yes => {}
             Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
@@ -296,24 +266,16 @@ impl Gate {
         proposal: Proposal,
         replaces: Option<PendingId>,
     ) -> Verdict {
-        let Proposal {
-            key, spec, prepared, ..
-        } = proposal;
+        let Proposal { key, spec, prepared, .. } = proposal;
         if let Some(settled) = &self.settled
             && settled.digest == prepared.digest
             && settled.turn == person.turn()
         {
-            cx.notice(Notice::GateRefused {
-                call: key,
-                why: "turned down in this turn",
-            });
+            cx.notice(Notice::GateRefused { call: key, why: "turned down in this turn" });
             return Verdict::Answer(refused(settled.text), Owes::SpeechIfNone);
         }
         let Some(summary) = prepared.summary.clone() else {
-            cx.notice(Notice::GateRefused {
-                call: key,
-                why: "it cannot be put into words",
-            });
+            cx.notice(Notice::GateRefused { call: key, why: "it cannot be put into words" });
             let text = "This cannot be put into words for a person to agree to.";
             return Verdict::Answer(refused(text), Owes::Speech);
         };
@@ -342,10 +304,7 @@ impl Gate {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Granted { question, grant, .. } => {
                 cx.timers.clear(Timer::GrantLapses);
-                cx.notice(Notice::GateSpent {
-                    grant,
-                    call: proposal.key,
-                });
+                cx.notice(Notice::GateSpent { grant, call: proposal.key });
                 Verdict::Run(Permit(Call {
                     key: proposal.key,
                     name: question.spec.name,
@@ -367,11 +326,7 @@ impl Gate {
     fn weigh(&mut self, cx: &mut Context, turn: TurnId, mut question: Question, said: &Said) {
         let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
         let pending = question.id;
-        cx.notice(Notice::GateEvidence {
-            pending,
-            turn: said.turn,
-            reading,
-        });
+        cx.notice(Notice::GateEvidence { pending, turn: said.turn, reading });
         match reading {
             Reading::Yes => {
                 self.last_grant = self.last_grant.next();
@@ -379,11 +334,7 @@ impl Gate {
                 cx.notice(Notice::GateGranted { pending, grant });
                 cx.timers.clear(Timer::GateDeadline);
                 cx.after(Timer::GrantLapses, cx.config.gate.grant);
-                self.state = State::Granted {
-                    question,
-                    grant,
-                    by: said.turn,
-                };
+                self.state = State::Granted { question, grant, by: said.turn };
             }
             Reading::No => {
                 self.state = State::Proposed(question);
@@ -426,10 +377,7 @@ impl Gate {
             | State::Presented { question, .. }
             | State::Waiting { question, .. }
             | State::Granted { question, .. } => {
-                cx.notice(Notice::GateClosed {
-                    pending: question.id,
-                    how,
-                });
+                cx.notice(Notice::GateClosed { pending: question.id, how });
                 Some(question.prepared.digest)
             }
         }

@@ -134,13 +134,7 @@ impl Conversation {
             Phase::Open => {
                 let transcript = self.transcripts.front().map(|(at, _)| *at);
                 let script = self.script.as_ref().and_then(Script::wake_at);
-                let due = [
-                    transcript,
-                    script,
-                    self.reply.deadline(),
-                    self.interrupt_at,
-                    self.expires,
-                ];
+                let due = [transcript, script, self.reply.deadline(), self.interrupt_at, self.expires];
                 due.into_iter().flatten().min()
             }
         }
@@ -210,10 +204,7 @@ impl Conversation {
         while !reason.is_char_boundary(end) {
             end -= 1;
         }
-        self.finish(Out::Close(Close {
-            code,
-            reason: reason[..end].to_owned(),
-        }));
+        self.finish(Out::Close(Close { code, reason: reason[..end].to_owned() }));
     }
 
     /// Gives the last output.
@@ -264,17 +255,12 @@ impl Conversation {
         let silence = setup.pointer("/realtimeInputConfig/automaticActivityDetection/silenceDurationMs");
         let silence = silence.and_then(Value::as_u64).map(Duration::from_millis);
         let hearing = stage.scenario.hearing;
-        self.detector = Some(Detector::new(
-            hearing,
-            hearing.silence.or(silence).unwrap_or(SILENCE),
-        ));
+        self.detector = Some(Detector::new(hearing, hearing.silence.or(silence).unwrap_or(SILENCE)));
         match self.plan.opening.clone() {
             Opening::Silent => {}
             Opening::Close(close) => self.close(close.code, &close.reason),
             Opening::Confirm | Opening::Upgrade(_) => {
-                self.phase = Phase::Confirming {
-                    at: now + stage.scenario.wire.setup_after,
-                };
+                self.phase = Phase::Confirming { at: now + stage.scenario.wire.setup_after };
             }
         }
     }
@@ -307,10 +293,7 @@ impl Conversation {
             stage.report.client_audio += span;
             self.heard += span;
             if !self.validator.manual_activity() {
-                let heard = self
-                    .detector
-                    .as_mut()
-                    .map(|detector| detector.feed(rate, samples.into_iter()));
+                let heard = self.detector.as_mut().map(|detector| detector.feed(rate, samples.into_iter()));
                 for event in heard.unwrap_or_default() {
                     self.on_heard(stage, now, event);
                 }
@@ -364,16 +347,9 @@ impl Conversation {
     }
 
     fn on_client_content(&mut self, stage: &mut Stage, now: Instant, content: &Map<String, Value>) {
-        let turns = content
-            .get("turns")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let turns = content.get("turns").and_then(Value::as_array).into_iter().flatten();
         let parts = turns.filter_map(|turn| turn.get("parts")?.as_array()).flatten();
-        stage
-            .report
-            .texts
-            .extend(parts.filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
+        stage.report.texts.extend(parts.filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
         let complete = content.get("turnComplete") == Some(&Value::Bool(true));
         if self.asked.seeding {
             self.asked.seeding = !complete;
@@ -389,11 +365,7 @@ impl Conversation {
     }
 
     fn on_tool_response(&mut self, stage: &mut Stage, now: Instant, response: &Map<String, Value>) {
-        let answers = response
-            .get("functionResponses")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let answers = response.get("functionResponses").and_then(Value::as_array).into_iter().flatten();
         for (index, answer) in answers.enumerate() {
             let text = |field: &str| answer.get(field).and_then(Value::as_str).map(str::to_owned);
             let answered = Answered {
@@ -409,10 +381,9 @@ impl Conversation {
             let finding = match stage.answer(&answered, interim) {
                 Standing::Taken => None,
                 Standing::Crossed => Some(Finding::note(path, format!("`{id}` crossed its cancellation"))),
-                Standing::Unknown => Some(Finding::violation(
-                    path,
-                    format!("`{id}` was not issued in this session"),
-                )),
+                Standing::Unknown => {
+                    Some(Finding::violation(path, format!("`{id}` was not issued in this session")))
+                }
                 Standing::Twice => Some(Finding::violation(path, format!("`{id}` was answered before"))),
                 Standing::Cancelled => Some(Finding::violation(path, format!("`{id}` was cancelled"))),
             };
@@ -448,11 +419,6 @@ impl Conversation {
 fn microphone_audio(audio: &Value) -> (u32, Vec<i16>) {
     let text = |field: &str| audio.get(field).and_then(Value::as_str).unwrap_or_default();
     let bytes = STANDARD.decode(text("data")).unwrap_or_default();
-    let samples = bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|pair| i16::from_le_bytes(*pair))
-        .collect();
+    let samples = bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect();
     (microphone_rate(text("mimeType")), samples)
 }

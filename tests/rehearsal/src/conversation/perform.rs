@@ -99,10 +99,7 @@ impl Conversation {
 
     /// Whether speech has something to cut into: a reply that is being made, sent or played.
     pub(super) fn is_busy(&self) -> bool {
-        let making = self
-            .script
-            .as_ref()
-            .is_some_and(|script| script.wait != Wait::Answers);
+        let making = self.script.as_ref().is_some_and(|script| script.wait != Wait::Answers);
         making || self.reply.open || self.reply.complete_at.is_some()
     }
 
@@ -156,11 +153,7 @@ impl Conversation {
             }
             return false;
         };
-        if step
-            .when
-            .as_ref()
-            .is_some_and(|when| !script.last.as_ref().is_some_and(|last| when.fits(last)))
-        {
+        if step.when.as_ref().is_some_and(|when| !script.last.as_ref().is_some_and(|last| when.fits(last))) {
             return true;
         }
         script.wait = Wait::Until(now);
@@ -243,35 +236,18 @@ impl Conversation {
         let answers = std::mem::take(&mut script.unread);
         if let Some(expect) = expect {
             if answers.is_empty() {
-                stage
-                    .report
-                    .unmet
-                    .push(format!("turn {}: no answer, expected {expect:?}", script.turn));
+                stage.report.unmet.push(format!("turn {}: no answer, expected {expect:?}", script.turn));
             }
             for answer in answers.iter().filter(|answer| !expect.fits(answer)) {
-                let Answered {
-                    id,
-                    name,
-                    response,
-                    scheduling,
-                    ..
-                } = answer;
+                let Answered { id, name, response, scheduling, .. } = answer;
                 let got = format!("{response} scheduling {scheduling:?}");
-                let text = format!(
-                    "turn {}: {name} ({id}) answered {got}, expected {expect:?}",
-                    script.turn
-                );
+                let text = format!("turn {}: {name} ({id}) answered {got}, expected {expect:?}", script.turn);
                 tracing::warn!("{text}");
                 stage.report.unmet.push(text);
             }
         }
-        if answers
-            .iter()
-            .any(|answer| answer.scheduling.as_deref() != Some("SILENT"))
-        {
-            then.into_iter()
-                .rev()
-                .for_each(|step| script.steps.push_front(step));
+        if answers.iter().any(|answer| answer.scheduling.as_deref() != Some("SILENT")) {
+            then.into_iter().rev().for_each(|step| script.steps.push_front(step));
         }
         if !answers.is_empty() {
             script.wait = Wait::Until(now + stage.scenario.wire.reply_after);
@@ -283,12 +259,7 @@ impl Conversation {
         let mut calls: Vec<Value> = Vec::new();
         let mut stray: Vec<Value> = Vec::new();
         for plan in plans {
-            let id = stage.open_call(
-                plan.id.as_deref(),
-                &plan.name,
-                Value::Object(plan.args.clone()),
-                now,
-            );
+            let id = stage.open_call(plan.id.as_deref(), &plan.name, Value::Object(plan.args.clone()), now);
             let call = wire::call(&id, &plan.name, &plan.args);
             if plan.in_model_turn {
                 stray.push(call.clone());
@@ -307,11 +278,7 @@ impl Conversation {
 
     /// The open calls of this script that keep the model from going on.
     fn blocking_calls(&self, stage: &Stage) -> Vec<String> {
-        let calls = self
-            .script
-            .iter()
-            .flat_map(|script| &script.calls)
-            .filter(|id| stage.is_open(id));
+        let calls = self.script.iter().flat_map(|script| &script.calls).filter(|id| stage.is_open(id));
         let blocks = |id: &String| {
             let called = stage.report.calls.iter().find(|called| called.id == *id);
             called.is_some_and(|called| self.validator.blocks(&called.name))
@@ -338,11 +305,7 @@ impl Conversation {
             TurnEnd::Early => self.complete_turn(),
             TurnEnd::Played => {
                 let at = self.reply.played_at(now);
-                if at <= now {
-                    self.complete_turn()
-                } else {
-                    self.reply.complete_at = Some(at)
-                }
+                if at <= now { self.complete_turn() } else { self.reply.complete_at = Some(at) }
             }
         }
     }

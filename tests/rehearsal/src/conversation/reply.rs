@@ -40,12 +40,7 @@ pub(super) struct Reply {
 
 impl Reply {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.queue
-            .front()
-            .map(|(due, _)| *due)
-            .into_iter()
-            .chain(self.complete_at)
-            .min()
+        self.queue.front().map(|(due, _)| *due).into_iter().chain(self.complete_at).min()
     }
 
     /// Nothing is waiting to be sent.
@@ -63,23 +58,9 @@ impl Reply {
         let Utterance { id, text, pcm, items } = utterance;
         let index = stage.report.said.len();
         let (rate, bytes_total) = (pcm.rate(), pcm.samples().len() * 2);
-        self.saying = Some(Saying {
-            index,
-            rate,
-            bytes_sent: 0,
-            bytes_total,
-            pcm: pcm.clone(),
-        });
-        stage.report.said.push(Said {
-            id,
-            pcm,
-            text,
-            first_sent: now,
-            last_sent: now,
-            cut: false,
-        });
-        self.queue
-            .extend(items.into_iter().map(|(delay, item)| (now + delay, item)));
+        self.saying = Some(Saying { index, rate, bytes_sent: 0, bytes_total, pcm: pcm.clone() });
+        stage.report.said.push(Said { id, pcm, text, first_sent: now, last_sent: now, cut: false });
+        self.queue.extend(items.into_iter().map(|(delay, item)| (now + delay, item)));
         if self.queue.is_empty() {
             self.finish_said(stage, false);
         }
@@ -143,10 +124,7 @@ impl Reply {
 
     /// `turnComplete` was sent.
     pub(super) fn completed(&mut self) {
-        *self = Self {
-            queue: std::mem::take(&mut self.queue),
-            saying: self.saying.take(),
-            ..Self::default()
-        };
+        *self =
+            Self { queue: std::mem::take(&mut self.queue), saying: self.saying.take(), ..Self::default() };
     }
 }

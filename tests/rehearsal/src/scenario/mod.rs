@@ -49,13 +49,10 @@ impl Scenario {
     /// [`ScenarioError::Unknown`] names those there are. The bundled files themselves are checked by the tests.
     pub fn bundled(name: &str) -> Result<Self, ScenarioError> {
         let (_, text) =
-            BUNDLED
-                .iter()
-                .find(|(known, _)| *known == name)
-                .ok_or_else(|| ScenarioError::Unknown {
-                    name: name.to_owned(),
-                    known: Self::names().collect::<Vec<_>>().join(", "),
-                })?;
+            BUNDLED.iter().find(|(known, _)| *known == name).ok_or_else(|| ScenarioError::Unknown {
+                name: name.to_owned(),
+                known: Self::names().collect::<Vec<_>>().join(", "),
+            })?;
         Self::parse(text)
     }
 
@@ -88,10 +85,7 @@ impl Scenario {
         fn collect<'a>(steps: &'a [Step], ids: &mut Vec<&'a str>) {
             for step in steps {
                 match &step.action {
-                    Action::Do(Deed::Say(Say {
-                        source: Source::Voice(id),
-                        ..
-                    })) => ids.push(id),
+                    Action::Do(Deed::Say(Say { source: Source::Voice(id), .. })) => ids.push(id),
                     Action::Do(_) | Action::Answers(None) => {}
                     Action::Answers(Some(then)) => collect(then, ids),
                 }

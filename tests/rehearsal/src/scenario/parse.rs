@@ -209,10 +209,8 @@ type Fault = String;
 
 pub(super) fn parse(text: &str) -> Result<Scenario, ScenarioError> {
     let raw: RawScenario = toml::from_str(text).map_err(|error| ScenarioError::Syntax(Box::new(error)))?;
-    let at = |offset: usize, text_of: Fault| ScenarioError::Value {
-        line: line_of(text, offset),
-        text: text_of,
-    };
+    let at =
+        |offset: usize, text_of: Fault| ScenarioError::Value { line: line_of(text, offset), text: text_of };
     let wire = wire(raw.wire).map_err(|(offset, fault)| at(offset, fault))?;
     let connections = raw
         .connection
@@ -241,13 +239,7 @@ pub(super) fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         silence: raw.hearing.silence_ms.map(millis),
         interrupt_after: millis(raw.hearing.interrupt_after_ms.unwrap_or(250)),
     };
-    Ok(Scenario {
-        name: raw.name,
-        wire,
-        hearing,
-        connections,
-        turns,
-    })
+    Ok(Scenario { name: raw.name, wire, hearing, connections, turns })
 }
 
 fn wire(raw: RawWire) -> Result<Wire, (usize, Fault)> {
@@ -295,10 +287,7 @@ fn connection(raw: RawConnection) -> Result<Connection, Fault> {
         }
         _ => return Err("connection: at most one of silent_setup, close and upgrade".to_owned()),
     };
-    Ok(Connection {
-        opening,
-        refuse_resume: raw.refuse_resume.map(close).transpose()?,
-    })
+    Ok(Connection { opening, refuse_resume: raw.refuse_resume.map(close).transpose()? })
 }
 
 fn steps(raw: Vec<Spanned<RawStep>>) -> Result<Vec<Step>, (usize, Fault)> {
@@ -327,9 +316,9 @@ fn step(raw: RawStep, offset: usize) -> Result<Step, (usize, Fault)> {
             Err(at("expect belongs to await_answer or after_answer".to_owned()))
         }
         (Some(action), true) => Ok(Step { action, when, expect }),
-        (None, _) => Err(at(
-            "step does nothing: expected one action, such as say, call or await_answer".to_owned(),
-        )),
+        (None, _) => {
+            Err(at("step does nothing: expected one action, such as say, call or await_answer".to_owned()))
+        }
         (Some(_), false) => Err(at("step has several actions: write one step for each".to_owned())),
     }
 }
@@ -362,13 +351,7 @@ fn deeds(raw: &mut RawStep) -> Result<Vec<Deed>, Fault> {
             deeds.push(Deed::Say(say(source, raw)?));
         }
     }
-    for planned in raw
-        .call
-        .take()
-        .map(|call| vec![call])
-        .into_iter()
-        .chain(raw.calls.take())
-    {
+    for planned in raw.call.take().map(|call| vec![call]).into_iter().chain(raw.calls.take()) {
         deeds.push(Deed::Call(calls(planned)?));
     }
     let switches = [
@@ -405,13 +388,7 @@ fn say(source: Source, raw: &mut RawStep) -> Result<Say, Fault> {
         None => None,
         Some(mid) => Some((millis(mid.at_ms), calls(mid.calls)?)),
     };
-    Ok(Say {
-        source,
-        rate,
-        odd: raw.odd,
-        stale: millis(raw.stale_ms.unwrap_or(0)),
-        mid,
-    })
+    Ok(Say { source, rate, odd: raw.odd, stale: millis(raw.stale_ms.unwrap_or(0)), mid })
 }
 
 /// A key that can only be `true`.
@@ -433,20 +410,8 @@ fn calls(raw: Vec<RawCall>) -> Result<Vec<CallPlan>, Fault> {
             if !(1..=100).contains(&times) {
                 return Err(format!("call `{}`: times = {times}: expected 1..=100", raw.name));
             }
-            let RawCall {
-                name,
-                args,
-                id,
-                in_model_turn,
-                ..
-            } = raw;
-            Ok(CallPlan {
-                name,
-                args,
-                id,
-                times,
-                in_model_turn,
-            })
+            let RawCall { name, args, id, in_model_turn, .. } = raw;
+            Ok(CallPlan { name, args, id, times, in_model_turn })
         })
         .collect()
 }
@@ -454,21 +419,12 @@ fn calls(raw: Vec<RawCall>) -> Result<Vec<CallPlan>, Fault> {
 fn close(raw: RawClose) -> Result<Close, Fault> {
     // Codes a peer may put into a close frame (RFC 6455 section 7.4).
     if !matches!(raw.code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
-        return Err(format!(
-            "close code {}: expected 1000..=1003, 1007..=1014 or 3000..=4999",
-            raw.code
-        ));
+        return Err(format!("close code {}: expected 1000..=1003, 1007..=1014 or 3000..=4999", raw.code));
     }
     if raw.reason.len() > 123 {
-        return Err(format!(
-            "close reason of {} bytes: a close frame holds at most 123",
-            raw.reason.len()
-        ));
+        return Err(format!("close reason of {} bytes: a close frame holds at most 123", raw.reason.len()));
     }
-    Ok(Close {
-        code: raw.code,
-        reason: raw.reason,
-    })
+    Ok(Close { code: raw.code, reason: raw.reason })
 }
 
 fn like(raw: RawLike) -> AnswerLike {

@@ -9,9 +9,7 @@ use serde_json::{Map, Number, Value};
 /// Parses `text` as one JSON object in which no object has a key twice.
 pub(super) fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
     let mut source = serde_json::Deserializer::from_str(text);
-    let value = Strict
-        .deserialize(&mut source)
-        .map_err(|error| format!("not JSON: {error}"))?;
+    let value = Strict.deserialize(&mut source).map_err(|error| format!("not JSON: {error}"))?;
     source.end().map_err(|error| format!("not JSON: {error}"))?;
     match value {
         Value::Object(object) => Ok(object),
@@ -67,9 +65,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("number is not finite"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number is not finite"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

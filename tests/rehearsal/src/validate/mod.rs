@@ -36,19 +36,11 @@ pub(crate) enum Weight {
 
 impl Finding {
     pub(crate) fn violation(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            text: text.into(),
-            weight: Weight::Violation,
-        }
+        Self { path: path.into(), text: text.into(), weight: Weight::Violation }
     }
 
     pub(crate) fn note(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            text: text.into(),
-            weight: Weight::Note,
-        }
+        Self { path: path.into(), text: text.into(), weight: Weight::Note }
     }
 }
 
@@ -86,9 +78,7 @@ pub(crate) struct Validator {
 
 impl Validator {
     pub(crate) fn new(backend: Backend) -> Self {
-        Self {
-            rules: Rules::new(backend),
-        }
+        Self { rules: Rules::new(backend) }
     }
 
     /// The message, if nothing in it is a violation, and everything that was found.

@@ -84,11 +84,7 @@ struct Setup {
 
 impl Rules {
     pub(super) fn new(backend: Backend) -> Self {
-        Self {
-            backend,
-            setup: None,
-            in_activity: false,
-        }
+        Self { backend, setup: None, in_activity: false }
     }
 
     pub(super) fn confirm(&mut self) {
@@ -102,19 +98,15 @@ impl Rules {
     }
 
     pub(super) fn reports_status(&self) -> bool {
-        self.setup
-            .as_ref()
-            .is_some_and(|setup| setup.family == Family::Thinking38)
+        self.setup.as_ref().is_some_and(|setup| setup.family == Family::Thinking38)
     }
 
     pub(super) fn blocks(&self, function: &str) -> bool {
-        self.setup
-            .as_ref()
-            .is_some_and(|setup| match setup.behavior.get(function).map(String::as_str) {
-                Some("BLOCKING") => true,
-                Some("NON_BLOCKING") => false,
-                Some(_) | None => setup.family.blocks_by_default(),
-            })
+        self.setup.as_ref().is_some_and(|setup| match setup.behavior.get(function).map(String::as_str) {
+            Some("BLOCKING") => true,
+            Some("NON_BLOCKING") => false,
+            Some(_) | None => setup.family.blocks_by_default(),
+        })
     }
 
     /// Judges one message whose shape is right.
@@ -124,10 +116,7 @@ impl Rules {
         };
         if kind == "setup" {
             if self.setup.is_some() {
-                found.push(Finding::violation(
-                    "setup",
-                    "only valid as the first message of a connection",
-                ));
+                found.push(Finding::violation("setup", "only valid as the first message of a connection"));
             } else {
                 self.on_setup(body, found);
             }
@@ -171,10 +160,7 @@ impl Rules {
                 ));
             }
             if setup.contains_key("explicitVadSignal") {
-                found.push(Finding::violation(
-                    "setup.explicitVadSignal",
-                    "not on the developer API",
-                ));
+                found.push(Finding::violation("setup.explicitVadSignal", "not on the developer API"));
             }
         }
         check_compression(setup.get("contextWindowCompression"), found);
@@ -211,10 +197,7 @@ impl Rules {
             Backend::Platform => "projects/P/locations/L/publishers/google/models/ID",
         };
         if !fits {
-            found.push(Finding::violation(
-                "setup.model",
-                format!("`{model}`: expected {wanted}"),
-            ));
+            found.push(Finding::violation("setup.model", format!("`{model}`: expected {wanted}")));
         }
     }
 
@@ -239,18 +222,11 @@ impl Rules {
             let path = format!("realtimeInput.{signal}");
             let starts = signal == "activityStart";
             if !manual {
-                found.push(Finding::violation(
-                    path,
-                    "needs automaticActivityDetection.disabled = true",
-                ));
+                found.push(Finding::violation(path, "needs automaticActivityDetection.disabled = true"));
             } else if starts == self.in_activity {
                 found.push(Finding::violation(
                     path,
-                    if starts {
-                        "an activity is open"
-                    } else {
-                        "no activity is open"
-                    },
+                    if starts { "an activity is open" } else { "no activity is open" },
                 ));
             }
             self.in_activity = starts;
@@ -263,20 +239,16 @@ impl Rules {
         }
         if let Some(audio) = input.get("audio") {
             if manual && !self.in_activity {
-                found.push(Finding::violation(
-                    "realtimeInput.audio",
-                    "outside activityStart and activityEnd",
-                ));
+                found
+                    .push(Finding::violation("realtimeInput.audio", "outside activityStart and activityEnd"));
             }
             check_audio(audio, found);
         }
     }
 
     fn on_client_content(&self, content: &Map<String, Value>, found: &mut Vec<Finding>) {
-        let unseeded = self
-            .setup
-            .as_ref()
-            .is_some_and(|setup| setup.family == Family::Live31 && !setup.seeds_history);
+        let unseeded =
+            self.setup.as_ref().is_some_and(|setup| setup.family == Family::Live31 && !setup.seeds_history);
         if unseeded {
             let text = "3.1 may close on it unless historyConfig.initialHistoryInClientContent is set";
             found.push(Finding::note("clientContent", text));
@@ -305,29 +277,20 @@ impl Rules {
             let here = format!("toolResponse.functionResponses[{i}]");
             let text = |field: &str| answer.get(field).and_then(Value::as_str).unwrap_or_default();
             if self.backend == Backend::Developer && text("id").is_empty() {
-                found.push(Finding::violation(
-                    format!("{here}.id"),
-                    "required on the developer API",
-                ));
+                found.push(Finding::violation(format!("{here}.id"), "required on the developer API"));
             }
             if text("name").is_empty() {
                 found.push(Finding::note(format!("{here}.name"), "missing"));
             }
             if answer.get("response").is_none() {
-                found.push(Finding::violation(
-                    format!("{here}.response"),
-                    "required: an object",
-                ));
+                found.push(Finding::violation(format!("{here}.response"), "required: an object"));
             }
             if answer.get("scheduling").is_some() && !setup.family.takes_scheduling() {
                 let text = "Function response scheduling is not supported for this model";
                 found.push(Finding::violation(format!("{here}.scheduling"), text));
             }
             if answer.get("willContinue").is_some() && self.backend == Backend::Platform {
-                found.push(Finding::violation(
-                    format!("{here}.willContinue"),
-                    "only on the developer API",
-                ));
+                found.push(Finding::violation(format!("{here}.willContinue"), "only on the developer API"));
             }
         }
     }
@@ -339,13 +302,7 @@ impl Rules {
         let Some(setup) = &mut self.setup else { return };
         if let Some(tools) = update.get("tools").and_then(|tools| tools.get("tools")) {
             setup.behavior.clear();
-            check_tools(
-                Some(tools),
-                "contextUpdate.tools.tools",
-                setup.family,
-                &mut setup.behavior,
-                found,
-            );
+            check_tools(Some(tools), "contextUpdate.tools.tools", setup.family, &mut setup.behavior, found);
         }
     }
 }
@@ -356,10 +313,7 @@ fn check_generation(generation: Option<&Map<String, Value>>, family: Family, fou
         .and_then(|generation| generation.get("responseModalities"))
         .map(|value| items(Some(value)).filter_map(Value::as_str).collect());
     match modalities.as_deref() {
-        None => found.push(Finding::note(
-            path("responseModalities"),
-            "absent: send [\"AUDIO\"]",
-        )),
+        None => found.push(Finding::note(path("responseModalities"), "absent: send [\"AUDIO\"]")),
         Some(["AUDIO" | "VIDEO"]) => {}
         Some(_) => {
             let text = "Cannot extract voices from a non-audio request";
@@ -367,10 +321,7 @@ fn check_generation(generation: Option<&Map<String, Value>>, family: Family, fou
         }
     }
     let Some(generation) = generation else { return };
-    for field in NOT_IN_LIVE
-        .into_iter()
-        .filter(|field| generation.contains_key(*field))
-    {
+    for field in NOT_IN_LIVE.into_iter().filter(|field| generation.contains_key(*field)) {
         found.push(Finding::violation(path(field), "not supported in Live"));
     }
     let thinking = generation.get("thinkingConfig");
@@ -384,10 +335,7 @@ fn check_generation(generation: Option<&Map<String, Value>>, family: Family, fou
         Family::Thinking38
             if thinking.and_then(|value| value.get("thinkingLevel")) == Some(&"MINIMAL".into()) =>
         {
-            found.push(Finding::violation(
-                path("thinkingConfig.thinkingLevel"),
-                "MINIMAL is not supported",
-            ));
+            found.push(Finding::violation(path("thinkingConfig.thinkingLevel"), "MINIMAL is not supported"));
         }
         Family::Live38 | Family::Thinking38 | Family::Live31 | Family::Live25 => {}
     }
@@ -409,18 +357,12 @@ fn check_compression(compression: Option<&Value>, found: &mut Vec<Finding>) {
             if let (Some(trigger), Some(target)) = (trigger, target)
                 && target >= trigger
             {
-                found.push(Finding::violation(
-                    path,
-                    "targetTokens must be below triggerTokens",
-                ));
+                found.push(Finding::violation(path, "targetTokens must be below triggerTokens"));
             }
         }
     }
     if trigger.is_some_and(|trigger| !(5_000..=128_000).contains(&trigger)) {
-        found.push(Finding::note(
-            format!("{path}.triggerTokens"),
-            "documented range is 5000..=128000",
-        ));
+        found.push(Finding::note(format!("{path}.triggerTokens"), "documented range is 5000..=128000"));
     }
 }
 
@@ -429,10 +371,7 @@ fn check_audio(audio: &Value, found: &mut Vec<Finding>) {
     let rate = match pcm_rate(mime) {
         Some(PcmRate::Declared(rate)) => rate,
         Some(PcmRate::Assumed) => {
-            found.push(Finding::note(
-                "realtimeInput.audio.mimeType",
-                "no rate: 16000 is assumed",
-            ));
+            found.push(Finding::note("realtimeInput.audio.mimeType", "no rate: 16000 is assumed"));
             DEFAULT_RATE
         }
         None => {
@@ -474,11 +413,7 @@ pub(super) fn pcm_rate(mime: &str) -> Option<PcmRate> {
         return Some(PcmRate::Assumed);
     }
     let digits = rest.strip_prefix(';')?.trim_start().strip_prefix("rate=")?;
-    let rate = digits
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| digits.parse().ok())
-        .flatten()?;
+    let rate = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()?;
     (rate > 0).then_some(PcmRate::Declared(rate))
 }
 

@@ -13,13 +13,7 @@ use super::json::type_name;
 const SOURCE: &str = include_str!("client.shapes");
 
 /// The five kinds of message, exactly one of which each message is.
-const KINDS: [&str; 5] = [
-    "setup",
-    "clientContent",
-    "realtimeInput",
-    "toolResponse",
-    "contextUpdate",
-];
+const KINDS: [&str; 5] = ["setup", "clientContent", "realtimeInput", "toolResponse", "contextUpdate"];
 
 /// What a value may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +38,8 @@ enum Shape {
 
 static SHAPES: LazyLock<HashMap<&'static str, Shape>> = LazyLock::new(|| {
     let mut shapes = HashMap::new();
-    let mut tokens = SOURCE
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .flat_map(str::split_whitespace)
-        .peekable();
+    let mut tokens =
+        SOURCE.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).peekable();
     while let Some(keyword) = tokens.next() {
         let Some(name) = tokens.next() else { break };
         let mut body = Vec::new();
@@ -103,18 +94,12 @@ fn object(value: &Map<String, Value>, type_name: &'static str, path: &str, found
         return;
     };
     for (key, item) in value {
-        let here = if path.is_empty() {
-            key.clone()
-        } else {
-            format!("{path}.{key}")
-        };
+        let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         if let Some(kind) = fields.get(key.as_str()) {
             check(item, kind, &here, found);
         } else if fields.contains_key(camel(key).as_str()) {
-            found.push(Finding::violation(
-                here,
-                format!("snake_case key; the wire name is `{}`", camel(key)),
-            ));
+            found
+                .push(Finding::violation(here, format!("snake_case key; the wire name is `{}`", camel(key))));
         } else {
             found.push(Finding::violation(here, format!("unknown field of {type_name}")));
         }
@@ -207,10 +192,7 @@ mod tests {
                 Shape::Enum(values) => assert!(!values.is_empty()),
             }
         }
-        let missing: Vec<_> = used
-            .into_iter()
-            .filter(|name| !SHAPES.contains_key(name))
-            .collect();
+        let missing: Vec<_> = used.into_iter().filter(|name| !SHAPES.contains_key(name)).collect();
         assert!(missing.is_empty(), "{missing:?}");
         assert!(SHAPES.len() > 130, "{} shapes were read", SHAPES.len());
     }

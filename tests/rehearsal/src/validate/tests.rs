@@ -60,12 +60,7 @@ fn edited(path: &str, value: Value) -> Value {
 
 fn without(path: &str, key: &str) -> Value {
     let mut message = setup();
-    message["setup"]
-        .pointer_mut(path)
-        .unwrap()
-        .as_object_mut()
-        .unwrap()
-        .remove(key);
+    message["setup"].pointer_mut(path).unwrap().as_object_mut().unwrap().remove(key);
     message
 }
 
@@ -82,10 +77,7 @@ fn answer(fields: Value) -> Value {
 }
 
 fn manual() -> Value {
-    edited(
-        "realtimeInputConfig.automaticActivityDetection",
-        json!({ "disabled": true }),
-    )
+    edited("realtimeInputConfig.automaticActivityDetection", json!({ "disabled": true }))
 }
 
 /// What is found in a conversation that confirms each setup. A string stands for itself, anything else is sent as
@@ -94,9 +86,7 @@ fn found(backend: Backend, messages: &[Value]) -> Vec<Finding> {
     let mut validator = Validator::new(backend);
     let mut found = Vec::new();
     for message in messages {
-        let text = message
-            .as_str()
-            .map_or_else(|| message.to_string(), str::to_owned);
+        let text = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
         found.extend(validator.check(&text).1);
         validator.confirm();
     }
@@ -134,10 +124,7 @@ fn good_sessions_pass() {
     ];
     assert_eq!(found(Backend::Developer, &manual), []);
     let platform = [
-        edited(
-            "model",
-            json!("projects/p/locations/us-central1/publishers/google/models/gemini-3.8-live"),
-        ),
+        edited("model", json!("projects/p/locations/us-central1/publishers/google/models/gemini-3.8-live")),
         answer(json!({ "name": "read_scale", "response": { "output": 1 } })),
     ];
     assert_eq!(found(Backend::Platform, &platform), []);
@@ -150,11 +137,7 @@ fn bad_messages_are_refused_where_they_are_wrong() {
     let with = |message: Value| vec![setup(), message];
     let model = |id: &str, message: Value| vec![edited("model", json!(format!("models/{id}"))), message];
     let cases: Vec<(&str, Vec<Value>, String)> = vec![
-        (
-            "snake_case envelope",
-            vec![json!({ "realtime_input": { "text": "x" } })],
-            String::new(),
-        ),
+        ("snake_case envelope", vec![json!({ "realtime_input": { "text": "x" } })], String::new()),
         (
             "snake_case leaf",
             with(
@@ -162,11 +145,7 @@ fn bad_messages_are_refused_where_they_are_wrong() {
             ),
             "realtimeInput.audio.mime_type".into(),
         ),
-        (
-            "unknown setup field",
-            vec![edited("turnDetection", json!({}))],
-            "setup.turnDetection".into(),
-        ),
+        ("unknown setup field", vec![edited("turnDetection", json!({}))], "setup.turnDetection".into()),
         (
             "instruction as a string",
             vec![edited("systemInstruction", json!("be brief"))],
@@ -174,18 +153,12 @@ fn bad_messages_are_refused_where_they_are_wrong() {
         ),
         (
             "lower-case schema type",
-            vec![edited(
-                "tools.0.functionDeclarations.0.parameters.type",
-                json!("object"),
-            )],
+            vec![edited("tools.0.functionDeclarations.0.parameters.type", json!("object"))],
             format!("{function}.parameters.type"),
         ),
         (
             "unknown schema key",
-            vec![edited(
-                "tools.0.functionDeclarations.0.parameters.$schema",
-                json!("x"),
-            )],
+            vec![edited("tools.0.functionDeclarations.0.parameters.$schema", json!("x"))],
             format!("{function}.parameters.$schema"),
         ),
         (
@@ -198,18 +171,12 @@ fn bad_messages_are_refused_where_they_are_wrong() {
         ),
         (
             "required names no property",
-            vec![edited(
-                "tools.0.functionDeclarations.0.parameters.required",
-                json!(["weight"]),
-            )],
+            vec![edited("tools.0.functionDeclarations.0.parameters.required", json!(["weight"]))],
             format!("{function}.parameters.required"),
         ),
         (
             "parameters twice",
-            vec![edited(
-                "tools.0.functionDeclarations.0.parametersJsonSchema",
-                json!({}),
-            )],
+            vec![edited("tools.0.functionDeclarations.0.parametersJsonSchema", json!({}))],
             function.into(),
         ),
         (
@@ -229,17 +196,12 @@ fn bad_messages_are_refused_where_they_are_wrong() {
         ),
         (
             "INTERRUPTED, as one page prints it",
-            with(answer(
-                json!({ "id": "1", "name": "f", "response": {}, "scheduling": "INTERRUPTED" }),
-            )),
+            with(answer(json!({ "id": "1", "name": "f", "response": {}, "scheduling": "INTERRUPTED" }))),
             "toolResponse.functionResponses[0].scheduling".into(),
         ),
         (
             "thinking level on 3.8",
-            vec![edited(
-                "generationConfig.thinkingConfig",
-                json!({ "thinkingLevel": "LOW" }),
-            )],
+            vec![edited("generationConfig.thinkingConfig", json!({ "thinkingLevel": "LOW" }))],
             "setup.generationConfig.thinkingConfig".into(),
         ),
         (
@@ -269,23 +231,12 @@ fn bad_messages_are_refused_where_they_are_wrong() {
         ),
         (
             "compression target above trigger",
-            vec![edited(
-                "contextWindowCompression.slidingWindow.targetTokens",
-                json!(25000),
-            )],
+            vec![edited("contextWindowCompression.slidingWindow.targetTokens", json!(25000))],
             "setup.contextWindowCompression".into(),
         ),
-        (
-            "bare model id",
-            vec![edited("model", json!("gemini-3.8-live"))],
-            "setup.model".into(),
-        ),
+        ("bare model id", vec![edited("model", json!("gemini-3.8-live"))], "setup.model".into()),
         ("no model", vec![without("", "model")], "setup.model".into()),
-        (
-            "two kinds in one",
-            vec![json!({ "setup": {}, "realtimeInput": { "text": "x" } })],
-            String::new(),
-        ),
+        ("two kinds in one", vec![json!({ "setup": {}, "realtimeInput": { "text": "x" } })], String::new()),
         (
             "turnComplete in realtimeInput",
             with(json!({ "realtimeInput": { "text": "x", "turnComplete": true } })),
@@ -303,11 +254,7 @@ fn bad_messages_are_refused_where_they_are_wrong() {
             with(json!({ "realtimeInput": { "activityStart": {} } })),
             "realtimeInput.activityStart".into(),
         ),
-        (
-            "audio outside an activity",
-            vec![manual(), mic()],
-            "realtimeInput.audio".into(),
-        ),
+        ("audio outside an activity", vec![manual(), mic()], "realtimeInput.audio".into()),
         (
             "activityEnd without a start",
             vec![manual(), json!({ "realtimeInput": { "activityEnd": {} } })],
@@ -318,16 +265,8 @@ fn bad_messages_are_refused_where_they_are_wrong() {
             vec![manual(), json!({ "realtimeInput": { "audioStreamEnd": true } })],
             "realtimeInput.audioStreamEnd".into(),
         ),
-        (
-            "odd PCM length",
-            with(mic_bytes(b"abc")),
-            "realtimeInput.audio.data".into(),
-        ),
-        (
-            "empty PCM",
-            with(mic_bytes(b"")),
-            "realtimeInput.audio.data".into(),
-        ),
+        ("odd PCM length", with(mic_bytes(b"abc")), "realtimeInput.audio.data".into()),
+        ("empty PCM", with(mic_bytes(b"")), "realtimeInput.audio.data".into()),
         (
             "unpadded base64",
             with(
@@ -375,11 +314,7 @@ fn bad_messages_are_refused_where_they_are_wrong() {
             vec![edited("generationConfig.maxOutputTokens", json!(100.0))],
             "setup.generationConfig.maxOutputTokens".into(),
         ),
-        (
-            "null field",
-            vec![edited("proactivity", Value::Null)],
-            "setup.proactivity".into(),
-        ),
+        ("null field", vec![edited("proactivity", Value::Null)], "setup.proactivity".into()),
         (
             "extended thinking with a blocking tool",
             vec![edited("model", json!("models/gemini-3.8-live-extended-thinking"))],
@@ -417,27 +352,11 @@ fn bad_messages_are_refused_where_they_are_wrong() {
             with(json!({ "clientContent": { "turns": [{ "role": "system", "parts": [] }] } })),
             "clientContent.turns[0].role".into(),
         ),
-        (
-            "empty context update",
-            with(json!({ "contextUpdate": {} })),
-            "contextUpdate".into(),
-        ),
+        ("empty context update", with(json!({ "contextUpdate": {} })), "contextUpdate".into()),
         ("not JSON", with(json!("{oops")), String::new()),
-        (
-            "NaN",
-            with(json!("{\"realtimeInput\": {\"text\": NaN}}")),
-            String::new(),
-        ),
-        (
-            "key twice",
-            with(json!("{\"realtimeInput\": {\"text\": \"a\", \"text\": \"b\"}}")),
-            String::new(),
-        ),
-        (
-            "text after the message",
-            with(json!("{\"realtimeInput\": {\"text\": \"a\"}} x")),
-            String::new(),
-        ),
+        ("NaN", with(json!("{\"realtimeInput\": {\"text\": NaN}}")), String::new()),
+        ("key twice", with(json!("{\"realtimeInput\": {\"text\": \"a\", \"text\": \"b\"}}")), String::new()),
+        ("text after the message", with(json!("{\"realtimeInput\": {\"text\": \"a\"}} x")), String::new()),
         ("array at the top", with(json!("[]")), String::new()),
         ("empty text", with(json!("")), String::new()),
     ];
@@ -455,10 +374,7 @@ fn nothing_may_be_sent_before_the_setup_is_confirmed() {
     let mut validator = Validator::new(Backend::Developer);
     assert_eq!(validator.check(&setup().to_string()).1, []);
     let early = validator.check(&mic().to_string());
-    assert_eq!(
-        early.1,
-        [Finding::violation("realtimeInput", "sent before setupComplete")]
-    );
+    assert_eq!(early.1, [Finding::violation("realtimeInput", "sent before setupComplete")]);
     validator.confirm();
     assert_eq!(validator.check(&mic().to_string()).1, []);
 }
@@ -466,22 +382,10 @@ fn nothing_may_be_sent_before_the_setup_is_confirmed() {
 #[test]
 fn doubtful_use_is_noted_and_passes() {
     let long = mic_bytes(&[0; 2 * 16_000 * 2]);
-    let found = found(
-        Backend::Developer,
-        &[without("/generationConfig", "responseModalities"), long],
-    );
+    let found = found(Backend::Developer, &[without("/generationConfig", "responseModalities"), long]);
     let paths: Vec<&str> = found.iter().map(|finding| finding.path.as_str()).collect();
-    assert_eq!(
-        paths,
-        [
-            "setup.generationConfig.responseModalities",
-            "realtimeInput.audio.data"
-        ]
-    );
-    assert!(
-        found.iter().all(|finding| finding.weight == Weight::Note),
-        "{found:?}"
-    );
+    assert_eq!(paths, ["setup.generationConfig.responseModalities", "realtimeInput.audio.data"]);
+    assert!(found.iter().all(|finding| finding.weight == Weight::Note), "{found:?}");
 }
 
 #[test]
@@ -494,9 +398,6 @@ fn whether_a_call_blocks_is_declared_or_the_models_default() {
     assert!(!blocks(setup(), "read_scale"));
     assert!(blocks(setup(), "ping"));
     assert!(!blocks(setup(), "undeclared"));
-    let old = edited(
-        "model",
-        json!("models/gemini-2.5-flash-native-audio-preview-12-2025"),
-    );
+    let old = edited("model", json!("models/gemini-2.5-flash-native-audio-preview-12-2025"));
     assert!(blocks(old, "undeclared"));
 }

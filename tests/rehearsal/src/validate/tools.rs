@@ -29,21 +29,12 @@ pub(super) fn check_tools(
                     format!("`{name}` is not a function name"),
                 ));
             } else if seen.contains(&name) {
-                found.push(Finding::violation(
-                    format!("{here}.name"),
-                    format!("`{name}` is declared twice"),
-                ));
+                found.push(Finding::violation(format!("{here}.name"), format!("`{name}` is declared twice")));
             }
             seen.push(name);
-            for (one, other) in [
-                ("parameters", "parametersJsonSchema"),
-                ("response", "responseJsonSchema"),
-            ] {
+            for (one, other) in [("parameters", "parametersJsonSchema"), ("response", "responseJsonSchema")] {
                 if declared.get(one).is_some() && declared.get(other).is_some() {
-                    found.push(Finding::violation(
-                        &here,
-                        format!("{one} and {other} exclude each other"),
-                    ));
+                    found.push(Finding::violation(&here, format!("{one} and {other} exclude each other")));
                 }
             }
             let declared_behavior = declared.get("behavior").and_then(Value::as_str);
@@ -65,10 +56,7 @@ pub(super) fn check_tools(
             if let Some(parameters) = declared.get("parameters") {
                 let path = format!("{here}.parameters");
                 if parameters.get("type").and_then(Value::as_str) != Some("OBJECT") {
-                    found.push(Finding::violation(
-                        format!("{path}.type"),
-                        "top level must be OBJECT",
-                    ));
+                    found.push(Finding::violation(format!("{path}.type"), "top level must be OBJECT"));
                 }
                 check_schema(parameters, &path, found);
             }
@@ -83,10 +71,7 @@ pub(super) fn check_tools(
 fn check_schema(schema: &Value, path: &str, found: &mut Vec<Finding>) {
     let kind = schema.get("type").and_then(Value::as_str);
     if schema.get("enum").is_some() && !matches!(kind, Some("STRING") | None) {
-        found.push(Finding::violation(
-            format!("{path}.enum"),
-            "only allowed for STRING type",
-        ));
+        found.push(Finding::violation(format!("{path}.enum"), "only allowed for STRING type"));
     }
     if kind == Some("ARRAY") && schema.get("items").is_none() {
         found.push(Finding::violation(path, "ARRAY without items"));
@@ -117,25 +102,13 @@ fn check_schema(schema: &Value, path: &str, found: &mut Vec<Finding>) {
 }
 
 fn is_function_name(name: &str) -> bool {
-    let first = name
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     first
         && name.len() <= 128
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
 }
 
 fn is_parameter_name(name: &str) -> bool {
-    let first = name
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    first
-        && name.len() <= 64
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    first && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
