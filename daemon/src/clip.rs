@@ -171,7 +171,7 @@ fn mix(frame: &[f32]) -> i16 {
 
 #[expect(clippy::cast_possible_truncation, reason = "clamped to the range of i16")]
 fn to_i16(sample: f32) -> i16 {
-    (sample.clamp(-1.0, 1.0) * 32767.0) as i16
+    (sample * 32768.0).round().clamp(-32768.0, 32767.0) as i16
 }
 
 /// Built-in clips: drawn from tones, so that they are there when the disk is not.

@@ -34,17 +34,8 @@ impl Daemon {
         A: IntoIterator<Item: AsRef<OsStr>>,
         E: IntoIterator<Item = (&'static str, OsString)>,
     {
-        let kept = [
-            "PATH",
-            "HOME",
-            "TMPDIR",
-            "LANG",
-            "RUST_BACKTRACE",
-            "LLVM_PROFILE_FILE",
-        ];
-        let kept = kept
-            .into_iter()
-            .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        let kept = ["PATH", "HOME", "TMPDIR", "LANG", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
+        let kept = kept.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         let child = Command::new(voiced_binary())
             .args(args)
             .env_clear()
@@ -80,10 +71,7 @@ impl Daemon {
     #[track_caller]
     pub fn wait_for(&self, words: &[&str], limit: Duration) -> String {
         let found = |lines: &[String]| {
-            lines
-                .iter()
-                .find(|line| words.iter().all(|word| line.contains(word)))
-                .cloned()
+            lines.iter().find(|line| words.iter().all(|word| line.contains(word))).cloned()
         };
         match self.log.wait(found, limit) {
             Some(line) => line,
@@ -114,7 +102,11 @@ impl Daemon {
             let timeout = Timespec::try_from(left).expect("limits are short");
             match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
                 Ok(0) => return None,
-                Ok(_) => return Some(self.child.wait().expect("it is our child and has ended")),
+                Ok(_) => {
+                    // Its last words may still be in the pipe.
+                    self.log.wait(|_| None::<()>, Duration::from_secs(2));
+                    return Some(self.child.wait().expect("it is our child and has ended"));
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => panic!("the process cannot be watched: {error}"),
             }
@@ -141,9 +133,7 @@ impl Daemon {
         let Some(status) = self.ended_within(limit) else {
             panic!("the daemon still runs after {limit:?}; {}", self.log);
         };
-        status
-            .code()
-            .unwrap_or_else(|| panic!("the daemon was ended by a signal ({status}); {}", self.log))
+        status.code().unwrap_or_else(|| panic!("the daemon was ended by a signal ({status}); {}", self.log))
     }
 }
 
@@ -172,10 +162,7 @@ struct Lines {
 
 impl Log {
     fn follow(stream: impl Read + Send + 'static) -> Self {
-        let log = Self(Arc::new(Shared {
-            lines: Mutex::default(),
-            changed: Condvar::new(),
-        }));
+        let log = Self(Arc::new(Shared { lines: Mutex::default(), changed: Condvar::new() }));
         let writer = log.clone();
         thread::spawn(move || {
             let mut stream = BufReader::new(stream);
@@ -205,11 +192,7 @@ impl Log {
     /// How many lines have `words` in them.
     #[must_use]
     pub fn count(&self, words: &str) -> usize {
-        self.lock()
-            .text
-            .iter()
-            .filter(|line| line.contains(words))
-            .count()
+        self.lock().text.iter().filter(|line| line.contains(words)).count()
     }
 
     /// Waits until `found` gives something for the lines. `None` after `limit` or when the log has ended without.
@@ -224,12 +207,7 @@ impl Log {
             if lines.ended || left.is_zero() {
                 return None;
             }
-            lines = self
-                .0
-                .changed
-                .wait_timeout(lines, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            lines = self.0.changed.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

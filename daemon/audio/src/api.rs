@@ -58,10 +58,7 @@ pub enum Command {
 }
 
 /// What the worker tells the driver.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "copying 640 bytes every 20 ms is cheaper than an allocation"
-)]
+#[expect(clippy::large_enum_variant, reason = "copying 640 bytes every 20 ms is cheaper than an allocation")]
 #[derive(Clone, Debug)]
 pub enum Event {
     /// 20 ms of microphone audio, 16 kHz mono. Only while the uplink is open.

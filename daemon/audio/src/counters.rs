@@ -46,7 +46,7 @@ counters! {
     capture_clipped,
     /// Frames the playback callbacks played, at the device's rate.
     playback_frames,
-    /// Frames of silence the playback callbacks had to make up after the worker had begun to feed them.
+    /// Frames of silence the playback callbacks had to make up while an utterance played.
     playback_underrun,
     /// Playout samples limited to full scale.
     playback_clipped,

@@ -60,9 +60,7 @@ impl Engine {
     pub fn start(config: Config, events: impl EventSink + 'static) -> Result<Handle, StartError> {
         check(&config)?;
         let (shared, commands) = Shared::new();
-        let handle = Handle {
-            shared: Arc::clone(&shared),
-        };
+        let handle = Handle { shared: Arc::clone(&shared) };
         let (ended, done) = mpsc::sync_channel(1);
         let mut worker = Worker::new(config, Pacing::Threads, Box::new(events));
         thread::Builder::new()
@@ -90,19 +88,9 @@ impl Engine {
     ) -> Result<(Stepper, Handle), StartError> {
         check(&config)?;
         let (shared, commands) = Shared::new();
-        let handle = Handle {
-            shared: Arc::clone(&shared),
-        };
+        let handle = Handle { shared: Arc::clone(&shared) };
         let worker = Worker::new(config, Pacing::Stepped, Box::new(events));
-        Ok((
-            Stepper {
-                worker,
-                shared,
-                commands,
-                now: Duration::ZERO,
-            },
-            handle,
-        ))
+        Ok((Stepper { worker, shared, commands, now: Duration::ZERO }, handle))
     }
 }
 
@@ -156,12 +144,9 @@ impl Handle {
     /// # Errors
     /// The command itself when [`COMMANDS_MAX`] are waiting or the worker has ended. Offer it again 10 ms later.
     pub fn command(&self, command: Command) -> Result<(), Command> {
-        self.shared
-            .commands
-            .try_send(command)
-            .map_err(|error| match error {
-                TrySendError::Full(command) | TrySendError::Disconnected(command) => command,
-            })
+        self.shared.commands.try_send(command).map_err(|error| match error {
+            TrySendError::Full(command) | TrySendError::Disconnected(command) => command,
+        })
     }
 
     /// What has been counted so far. Never waits.
@@ -188,9 +173,7 @@ impl Handle {
 
 impl std::fmt::Debug for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handle")
-            .field("counters", &self.counters())
-            .finish_non_exhaustive()
+        f.debug_struct("Handle").field("counters", &self.counters()).finish_non_exhaustive()
     }
 }
 
@@ -230,9 +213,7 @@ impl Drop for Stepper {
 
 impl std::fmt::Debug for Stepper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stepper")
-            .field("now", &self.now)
-            .finish_non_exhaustive()
+        f.debug_struct("Stepper").field("now", &self.now).finish_non_exhaustive()
     }
 }
 
@@ -244,13 +225,7 @@ fn check(config: &Config) -> Result<(), StartError> {
     number("vad.threshold", vad.threshold, 0.05, 0.95, "0.05..=0.95")?;
     number("vad.floor", vad.floor.0, -100.0, 0.0, "-100..=0 dBFS")?;
     number("volume", config.volume.0, -100.0, 12.0, "-100..=12 dB")?;
-    span(
-        "preroll_max",
-        config.preroll_max,
-        Duration::ZERO,
-        ms(3_000),
-        "0..=3000 ms",
-    )?;
+    span("preroll_max", config.preroll_max, Duration::ZERO, ms(3_000), "0..=3000 ms")?;
     match config.echo {
         Echo::Off => Ok(()),
         Echo::HalfDuplex { tail } => span("echo.tail", tail, Duration::ZERO, ms(2_000), "0..=2000 ms"),
@@ -267,11 +242,7 @@ fn span(
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(StartError::Setting {
-        setting,
-        value: format!("{} ms", value.as_millis()),
-        range,
-    })
+    Err(StartError::Setting { setting, value: format!("{} ms", value.as_millis()), range })
 }
 
 fn number(
@@ -284,9 +255,5 @@ fn number(
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(StartError::Setting {
-        setting,
-        value: value.to_string(),
-        range,
-    })
+    Err(StartError::Setting { setting, value: value.to_string(), range })
 }

@@ -94,12 +94,9 @@ impl Intake {
     /// Adds what has been counted since the last call.
     pub(crate) fn count(&mut self, counters: &mut Counters) {
         let shared = &self.line.shared;
-        self.frames
-            .add(shared.health.frames.load(Relaxed), &mut counters.capture_frames);
-        self.overrun
-            .add(shared.overrun.load(Relaxed), &mut counters.capture_overrun);
-        self.clipped
-            .add(shared.clipped.load(Relaxed), &mut counters.capture_clipped);
+        self.frames.add(shared.health.frames.load(Relaxed), &mut counters.capture_frames);
+        self.overrun.add(shared.overrun.load(Relaxed), &mut counters.capture_overrun);
+        self.clipped.add(shared.clipped.load(Relaxed), &mut counters.capture_clipped);
         counters.capture_stale += std::mem::take(&mut self.stale);
     }
 }
@@ -149,20 +146,12 @@ impl Outlet {
         let idle = (line.period + hop / 2).min(playing);
         let resampler = Resampler::new(Hz::K24, line.rate);
         let (frames, underrun) = (Seen::default(), Seen::default());
-        Self {
-            line,
-            resampler,
-            ready: Vec::new(),
-            base,
-            playing,
-            idle,
-            frames,
-            underrun,
-        }
+        Self { line, resampler, ready: Vec::new(), base, playing, idle, frames, underrun }
     }
 
     /// Whether the ring is less full than it should be.
     pub(crate) fn is_hungry(&self, load: Load) -> bool {
+        self.line.shared.playing.store(load == Load::Playing, Relaxed);
         let queued = self.line.ring.buffer().capacity() - self.line.ring.slots();
         let target = match load {
             Load::Playing => self.playing,
@@ -175,12 +164,7 @@ impl Outlet {
     pub(crate) fn push(&mut self, hop: &[f32; HOP_24K]) {
         self.resampler.push(hop, &mut self.ready);
         let fits = self.ready.len().min(self.line.ring.slots());
-        if self
-            .line
-            .ring
-            .push_entire_slice(self.ready.get(..fits).unwrap_or(&[]))
-            .is_ok()
-        {
+        if self.line.ring.push_entire_slice(self.ready.get(..fits).unwrap_or(&[])).is_ok() {
             self.ready.drain(..fits);
         }
     }
@@ -197,10 +181,8 @@ impl Outlet {
     /// Adds what has been counted since the last call.
     pub(crate) fn count(&mut self, counters: &mut Counters) {
         let shared = &self.line.shared;
-        self.frames
-            .add(shared.health.frames.load(Relaxed), &mut counters.playback_frames);
-        self.underrun
-            .add(shared.underrun.load(Relaxed), &mut counters.playback_underrun);
+        self.frames.add(shared.health.frames.load(Relaxed), &mut counters.playback_frames);
+        self.underrun.add(shared.underrun.load(Relaxed), &mut counters.playback_underrun);
     }
 }
 

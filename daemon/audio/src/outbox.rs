@@ -21,13 +21,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(sink: Box<dyn EventSink>) -> Self {
-        Self {
-            sink,
-            waiting: VecDeque::new(),
-            mic_sent: 0,
-            mic_dropped: 0,
-            events_dropped: 0,
-        }
+        Self { sink, waiting: VecDeque::new(), mic_sent: 0, mic_dropped: 0, events_dropped: 0 }
     }
 
     /// Queues an event behind those that wait. When there are too many, the oldest microphone chunk makes room, and
@@ -67,10 +61,7 @@ fn is_levels(event: &Event) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
-    #![allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "a test looks at the events it is about"
-    )]
+    #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
     use std::sync::{Arc, Mutex};
 
@@ -110,9 +101,7 @@ mod tests {
     }
 
     fn started(n: u64) -> Event {
-        Event::Started {
-            utterance: UtteranceId(n),
-        }
+        Event::Started { utterance: UtteranceId(n) }
     }
 
     fn mic(n: i16) -> Event {
@@ -133,10 +122,7 @@ mod tests {
         room.make(2);
         outbox.flush();
         assert_eq!(room.seen(), ["mic 1", "utterance-2", "mic 3"]);
-        assert_eq!(
-            (outbox.mic_sent, outbox.mic_dropped, outbox.events_dropped),
-            (2, 0, 0)
-        );
+        assert_eq!((outbox.mic_sent, outbox.mic_dropped, outbox.events_dropped), (2, 0, 0));
     }
 
     #[test]
@@ -164,10 +150,7 @@ mod tests {
         for n in 0..255 {
             outbox.push(started(n));
         }
-        outbox.push(Event::Levels {
-            input: Db(0.0),
-            output: Db(0.0),
-        });
+        outbox.push(Event::Levels { input: Db(0.0), output: Db(0.0) });
         outbox.push(started(255));
         outbox.push(started(256));
         room.make(usize::MAX);

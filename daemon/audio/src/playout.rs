@@ -35,11 +35,7 @@ pub(crate) enum Change {
     /// Its first frame was heard.
     Started(UtteranceId),
     /// Its last frame was heard, or would have been.
-    Finished {
-        utterance: UtteranceId,
-        heard: Frames,
-        cut: bool,
-    },
+    Finished { utterance: UtteranceId, heard: Frames, cut: bool },
 }
 
 /// Whether somebody could hear what passed.
@@ -173,11 +169,7 @@ impl Playout {
             Some(utterance) if utterance.stage == Stage::Open => utterance.stage = Stage::Complete,
             Some(_) => {}
             None if self.ended.contains(&id) => {}
-            None => self.retire(Change::Finished {
-                utterance: id,
-                heard: Frames(0),
-                cut: false,
-            }),
+            None => self.retire(Change::Finished { utterance: id, heard: Frames(0), cut: false }),
         }
     }
 
@@ -187,11 +179,7 @@ impl Playout {
             self.fade(id);
         }
         // Audio already fading goes first, so everything has ended by its end.
-        let at = self.rendered
-            + self
-                .fading
-                .as_ref()
-                .map_or(0, |fading| (fading.len - fading.at) as u64);
+        let at = self.rendered + self.fading.as_ref().map_or(0, |fading| (fading.len - fading.at) as u64);
         for utterance in &mut self.utterances {
             match utterance.stage {
                 Stage::Open | Stage::Complete => utterance.drop_rest(at),
@@ -208,12 +196,7 @@ impl Playout {
         let len = utterance.take(&mut samples);
         fade_out(samples.get_mut(..len).unwrap_or(&mut []));
         if len > 0 {
-            self.fading = Some(Fading {
-                id,
-                samples,
-                at: 0,
-                len,
-            });
+            self.fading = Some(Fading { id, samples, at: 0, len });
         }
     }
 
@@ -224,11 +207,7 @@ impl Playout {
         while !rest.is_empty() {
             let (source, len) = self.next_run(rest);
             let (run, tail) = rest.split_at_mut(len);
-            let joint = if self.continues(source) {
-                Joint::Same
-            } else {
-                Joint::New
-            };
+            let joint = if self.continues(source) { Joint::Same } else { Joint::New };
             self.joiner.pass(run, joint);
             self.playing = source;
             self.note(source, len as u64);
@@ -274,10 +253,7 @@ impl Playout {
             let index = self.candidate()?;
             let utterance = self.utterances.get_mut(index)?;
             if utterance.queued == 0 {
-                utterance.stage = Stage::Ended {
-                    at: self.rendered,
-                    dropped: false,
-                };
+                utterance.stage = Stage::Ended { at: self.rendered, dropped: false };
                 self.current = None;
                 continue;
             }
@@ -288,9 +264,8 @@ impl Playout {
 
     /// Index of what may play: it has audio, or is complete and has none left.
     fn candidate(&self) -> Option<usize> {
-        let current = self
-            .current
-            .and_then(|id| self.utterances.iter().position(|utterance| utterance.id == id));
+        let current =
+            self.current.and_then(|id| self.utterances.iter().position(|utterance| utterance.id == id));
         if let Some(index) = current {
             let utterance = self.utterances.get(index)?;
             if utterance.is_ready() {
@@ -306,9 +281,7 @@ impl Playout {
             .enumerate()
             .filter(|(_, utterance)| !matches!(utterance.stage, Stage::Ended { .. }))
             .min_by_key(|(index, utterance)| (utterance.priority, *index));
-        first
-            .filter(|(_, utterance)| utterance.is_ready())
-            .map(|(index, _)| index)
+        first.filter(|(_, utterance)| utterance.is_ready()).map(|(index, _)| index)
     }
 
     fn note(&mut self, source: Source, len: u64) {
@@ -432,9 +405,7 @@ impl Utterance {
         while let (Some(piece), Some(room)) = (self.pieces.front(), out.get_mut(len..)) {
             let from = piece.samples().get(self.at..).unwrap_or(&[]);
             let moved = from.len().min(room.len());
-            room.iter_mut()
-                .zip(from)
-                .for_each(|(to, from)| *to = from.to_f32());
+            room.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f32());
             len += moved;
             self.at += moved;
             if moved < from.len() {

@@ -16,8 +16,7 @@ struct Rig {
 
 impl Rig {
     fn append(&mut self, id: UtteranceId, priority: Priority, level: i16, frames: usize) {
-        self.playout
-            .append(id, priority, &Pcm::new(Hz::K24, vec![level; frames]));
+        self.playout.append(id, priority, &Pcm::new(Hz::K24, vec![level; frames]));
     }
 
     fn whole(&mut self, id: UtteranceId, priority: Priority, level: i16, frames: usize) {
@@ -38,8 +37,7 @@ impl Rig {
         let mut changes = Vec::new();
         for _ in 0..hops {
             self.render(1);
-            self.playout
-                .advance(self.playout.rendered().saturating_sub(behind), Audible::Yes);
+            self.playout.advance(self.playout.rendered().saturating_sub(behind), Audible::Yes);
             changes.extend(std::iter::from_fn(|| self.playout.poll()));
         }
         changes
@@ -59,19 +57,12 @@ impl Rig {
 
     fn largest_step(&self) -> f32 {
         let before = std::iter::once(&0.0).chain(&self.out);
-        before
-            .zip(&self.out)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f32::max)
+        before.zip(&self.out).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
     }
 }
 
 fn finished(utterance: UtteranceId, heard: u64, cut: bool) -> Change {
-    Change::Finished {
-        utterance,
-        heard: Frames(heard),
-        cut,
-    }
+    Change::Finished { utterance, heard: Frames(heard), cut }
 }
 
 #[test]
@@ -134,11 +125,7 @@ fn a_starved_reply_lets_a_higher_class_in_and_then_goes_on() {
     rig.play(4, 0);
     assert_eq!(rig.levels(), [2_000, 1_000, 0, 4_000, 0]);
     rig.play(50, 0);
-    assert_eq!(
-        rig.levels(),
-        [2_000, 1_000, 0, 4_000, 0],
-        "the clip waits for its reply"
-    );
+    assert_eq!(rig.levels(), [2_000, 1_000, 0, 4_000, 0], "the clip waits for its reply");
     rig.append(A, Priority::Reply, 1_100, 480);
     rig.playout.finish(A);
     rig.play(10, 0);
@@ -167,14 +154,8 @@ fn a_flush_fades_what_plays_and_drops_the_rest() {
     rig.playout.flush();
     changes.extend(rig.play(10, 240));
     // 50 ms, and the fade of 10 ms.
-    assert_eq!(
-        changes,
-        [Change::Started(A), finished(A, 1_440, true), finished(B, 0, true)]
-    );
-    assert_eq!(
-        rig.out[1_440..].iter().filter(|sample| **sample != 0.0).count(),
-        0
-    );
+    assert_eq!(changes, [Change::Started(A), finished(A, 1_440, true), finished(B, 0, true)]);
+    assert_eq!(rig.out[1_440..].iter().filter(|sample| **sample != 0.0).count(), 0);
     assert!(rig.largest_step() < 0.006, "{}", rig.largest_step());
 }
 
@@ -270,8 +251,7 @@ fn no_step_is_heard_where_pieces_meet() {
 #[test]
 fn other_rates_are_converted() {
     let mut rig = Rig::default();
-    rig.playout
-        .append(A, Priority::Clip, &Pcm::new(Hz::K48, vec![1_000i16; 4_800]));
+    rig.playout.append(A, Priority::Clip, &Pcm::new(Hz::K48, vec![1_000i16; 4_800]));
     rig.playout.finish(A);
     assert_eq!(rig.play(15, 0), [Change::Started(A), finished(A, 2_400, false)]);
 }
@@ -281,18 +261,10 @@ fn other_rates_are_converted() {
 fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
     let mut seed = 7u64;
     let mut random = move |below: u64| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below
     };
-    let classes = [
-        Priority::Alert,
-        Priority::ReadBack,
-        Priority::PreCall,
-        Priority::Reply,
-        Priority::Clip,
-    ];
+    let classes = [Priority::Alert, Priority::ReadBack, Priority::PreCall, Priority::Reply, Priority::Clip];
     let mut rig = Rig::default();
     let (mut open, mut next, mut reported, mut heard_before) = (Vec::new(), 0, Vec::new(), 0);
     for _ in 0..20_000 {
@@ -300,12 +272,7 @@ fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
             0 | 1 if next < 2_000 => {
                 next += 1;
                 let class = classes[usize::try_from(random(5)).unwrap_or(0)];
-                rig.append(
-                    UtteranceId(next),
-                    class,
-                    10_000,
-                    usize::try_from(random(2_000)).unwrap_or(0),
-                );
+                rig.append(UtteranceId(next), class, 10_000, usize::try_from(random(2_000)).unwrap_or(0));
                 open.push((UtteranceId(next), class));
             }
             2 | 3 => {
@@ -340,10 +307,6 @@ fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
     for id in 1..=next {
         let mine =
             |change: &&Change| matches!(change, Change::Finished { utterance, .. } if utterance.0 == id);
-        assert_eq!(
-            reported.iter().filter(mine).count(),
-            1,
-            "utterance {id} is reported once"
-        );
+        assert_eq!(reported.iter().filter(mine).count(), 1, "utterance {id} is reported once");
     }
 }

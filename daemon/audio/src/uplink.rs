@@ -30,11 +30,7 @@ impl Uplink {
     /// A closed gate that can give `preroll_max` of audio from before its opening.
     pub(crate) fn new(preroll_max: Duration) -> Self {
         let kept_max = frames(preroll_max);
-        Self {
-            gate: Gate::Closed,
-            kept: VecDeque::with_capacity(kept_max + CHUNK_FRAMES),
-            kept_max,
-        }
+        Self { gate: Gate::Closed, kept: VecDeque::with_capacity(kept_max + CHUNK_FRAMES), kept_max }
     }
 
     /// Opens the gate and keeps the last `preroll` for going out first. An open gate stays as it is.
@@ -61,8 +57,7 @@ impl Uplink {
 
     /// Takes samples, nominal ±1.0.
     pub(crate) fn push(&mut self, samples: &[f32]) {
-        self.kept
-            .extend(samples.iter().map(|sample| i16::from_f32(*sample)));
+        self.kept.extend(samples.iter().map(|sample| i16::from_f32(*sample)));
         match self.gate {
             Gate::Closed => self.trim(self.kept_max),
             Gate::Open => {}
@@ -75,10 +70,7 @@ impl Uplink {
             return None;
         }
         let mut chunk = [0; CHUNK_FRAMES];
-        chunk
-            .iter_mut()
-            .zip(self.kept.drain(..CHUNK_FRAMES))
-            .for_each(|(to, from)| *to = from);
+        chunk.iter_mut().zip(self.kept.drain(..CHUNK_FRAMES)).for_each(|(to, from)| *to = from);
         Some(chunk)
     }
 

@@ -122,19 +122,13 @@ impl Worker {
     pub(crate) fn command(&mut self, command: Command) {
         let (microphone, loudspeaker) = (&mut self.microphone, &mut self.loudspeaker);
         match command {
-            Command::Append {
-                utterance,
-                priority,
-                pcm,
-            } => {
+            Command::Append { utterance, priority, pcm } => {
                 loudspeaker.playout.append(utterance, priority, &pcm);
             }
             Command::Finish { utterance } => loudspeaker.playout.finish(utterance),
             Command::Flush => loudspeaker.playout.flush(),
             Command::Duck(by) => {
-                loudspeaker
-                    .gain
-                    .to(Db(loudspeaker.volume.0 - by.0.abs()).amplitude());
+                loudspeaker.gain.to(Db(loudspeaker.volume.0 - by.0.abs()).amplitude());
             }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
@@ -179,12 +173,7 @@ impl Worker {
     }
 
     fn supervise(&mut self, now: Duration) {
-        while let Some(change) = self
-            .microphone
-            .device
-            .as_mut()
-            .and_then(|device| device.poll(now))
-        {
+        while let Some(change) = self.microphone.device.as_mut().and_then(|device| device.poll(now)) {
             self.microphone_changed(change);
         }
         while let Some(change) = self.loudspeaker.device.poll(now) {
@@ -235,9 +224,7 @@ impl Worker {
                     Output::Open(mut outlet) => {
                         loudspeaker.playout.advance(outlet.heard(), Audible::Yes);
                         // What was in the ring is lost with it.
-                        loudspeaker
-                            .playout
-                            .advance(loudspeaker.playout.rendered(), Audible::No);
+                        loudspeaker.playout.advance(loudspeaker.playout.rendered(), Audible::No);
                         outlet.count(&mut self.counters);
                     }
                     Output::Gone(void) => loudspeaker.output = Output::Gone(void),
@@ -259,15 +246,9 @@ impl Worker {
         while let Some(change) = playout.poll() {
             self.outbox.push(match change {
                 PlayoutChange::Started(utterance) => Event::Started { utterance },
-                PlayoutChange::Finished {
-                    utterance,
-                    heard,
-                    cut,
-                } => Event::Finished {
-                    utterance,
-                    heard,
-                    cut,
-                },
+                PlayoutChange::Finished { utterance, heard, cut } => {
+                    Event::Finished { utterance, heard, cut }
+                }
             });
         }
         match self.echo {
@@ -378,11 +359,7 @@ impl Microphone {
 }
 
 fn load(playout: &Playout) -> Load {
-    if playout.is_playing() {
-        Load::Playing
-    } else {
-        Load::Idle
-    }
+    if playout.is_playing() { Load::Playing } else { Load::Idle }
 }
 
 fn speech(change: SpeechChange) -> Event {

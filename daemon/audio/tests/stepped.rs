@@ -1,10 +1,7 @@
 //! The whole worker on virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "a test looks at the events it is about"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -38,12 +35,7 @@ impl Rig {
             true
         };
         let (stepper, handle) = Engine::stepped(config, push).unwrap();
-        Self {
-            stepper,
-            handle,
-            events,
-            seen: Vec::new(),
-        }
+        Self { stepper, handle, events, seen: Vec::new() }
     }
 
     fn tell(&self, command: Command) {
@@ -51,11 +43,7 @@ impl Rig {
     }
 
     fn play(&self, utterance: UtteranceId, pcm: Pcm) {
-        self.tell(Command::Append {
-            utterance,
-            priority: Priority::Reply,
-            pcm,
-        });
+        self.tell(Command::Append { utterance, priority: Priority::Reply, pcm });
         self.tell(Command::Finish { utterance });
     }
 
@@ -64,17 +52,13 @@ impl Rig {
         while self.stepper.now() < until {
             self.stepper.hop();
             let now = self.stepper.now();
-            self.seen
-                .extend(self.events.lock().unwrap().drain(..).map(|event| (now, event)));
+            self.seen.extend(self.events.lock().unwrap().drain(..).map(|event| (now, event)));
         }
     }
 
     /// When something first happened.
     fn when(&self, wanted: impl Fn(&Event) -> bool) -> Option<Duration> {
-        self.seen
-            .iter()
-            .find(|(_, event)| wanted(event))
-            .map(|(at, _)| *at)
+        self.seen.iter().find(|(_, event)| wanted(event)).map(|(at, _)| *at)
     }
 
     fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
@@ -94,11 +78,7 @@ impl Rig {
 
     fn finished(&self, wanted: UtteranceId) -> Option<(Frames, bool)> {
         self.seen.iter().find_map(|(_, event)| match event {
-            Event::Finished {
-                utterance,
-                heard,
-                cut,
-            } if *utterance == wanted => Some((*heard, *cut)),
+            Event::Finished { utterance, heard, cut } if *utterance == wanted => Some((*heard, *cut)),
             _ => None,
         })
     }
@@ -127,20 +107,12 @@ fn level(pcm: &[i16]) -> f64 {
 
 /// The best match of `part` in `whole`: where, and how much alike, 1 being the same but for the gain.
 fn find(part: &[i16], whole: &[i16]) -> (usize, f64) {
-    let dot = |a: &[i16], b: &[i16]| {
-        a.iter()
-            .zip(b)
-            .map(|(a, b)| f64::from(*a) * f64::from(*b))
-            .sum::<f64>()
-    };
+    let dot = |a: &[i16], b: &[i16]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
     let own = dot(part, part).sqrt();
     (0..=whole.len().saturating_sub(part.len()))
         .map(|at| {
             let window = &whole[at..at + part.len()];
-            (
-                at,
-                dot(part, window) / (own * dot(window, window).sqrt()).max(1.0),
-            )
+            (at, dot(part, window) / (own * dot(window, window).sqrt()).max(1.0))
         })
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .unwrap()
@@ -201,25 +173,15 @@ fn a_wav_of_any_kind_comes_out_as_the_same_audio_in_chunks() {
     for (sample_rate, channels, bits_per_sample, sample_format) in kinds {
         let path = folder.file("in.wav");
         let said = voice(MS(600), Hz::new(sample_rate).unwrap());
-        let spec = hound::WavSpec {
-            channels,
-            sample_rate,
-            bits_per_sample,
-            sample_format,
-        };
+        let spec = hound::WavSpec { channels, sample_rate, bits_per_sample, sample_format };
         write_wav(&path, spec, said.samples());
         let mut rig = Rig::new(Config::new(Source::File { path }, Sink::Null));
-        rig.tell(Command::UplinkOpen {
-            preroll: Duration::ZERO,
-        });
+        rig.tell(Command::UplinkOpen { preroll: Duration::ZERO });
         rig.run(MS(1_000));
         let heard = rig.microphone();
         let expected = convert(&said, Hz::K16);
         let (at, likeness) = find(&expected.samples()[800..8_000], &heard);
-        assert!(
-            likeness > 0.999,
-            "{sample_rate} Hz {bits_per_sample} bit: {likeness}"
-        );
+        assert!(likeness > 0.999, "{sample_rate} Hz {bits_per_sample} bit: {likeness}");
         assert!(at.abs_diff(800) <= 320, "{sample_rate} Hz: {at}");
         let loudness = level(&heard[at..at + 7_200]) / level(&expected.samples()[800..8_000]);
         assert!((loudness - 1.0).abs() < 0.02, "{sample_rate} Hz: {loudness}");
@@ -317,11 +279,7 @@ fn while_muted_nothing_but_zeros_leaves_and_nothing_is_remembered() {
     rig.tell(Command::Mute(false));
     rig.run(MS(500));
     let after = &rig.microphone()[muted.len()..];
-    assert_eq!(
-        level(&after[..160]),
-        0.0,
-        "what was said while muted is not in the filter"
-    );
+    assert_eq!(level(&after[..160]), 0.0, "what was said while muted is not in the filter");
     assert!(level(after) > 100.0);
 }
 
@@ -338,25 +296,12 @@ fn a_flush_is_silent_within_the_ring_and_a_fade() {
     let flushed_at = 24_000;
     // Two hops in the ring, a hop of fade, half a hop of filter.
     assert_eq!(level(&played.samples()[flushed_at + 480 * 4..]), 0.0);
-    let step = played
-        .samples()
-        .windows(2)
-        .map(|pair| pair[0].abs_diff(pair[1]))
-        .max()
-        .unwrap();
+    let step = played.samples().windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap();
     assert!(step < 200, "largest step {step}");
     let (heard, cut) = rig.finished(A).unwrap();
     assert!(cut);
-    let audible = played
-        .samples()
-        .iter()
-        .filter(|sample| sample.abs() > 8_000)
-        .count() as u64;
-    assert!(
-        heard.0.abs_diff(audible / 2) < 480,
-        "heard {heard:?}, on the speaker {}",
-        audible / 2
-    );
+    let audible = played.samples().iter().filter(|sample| sample.abs() > 8_000).count() as u64;
+    assert!(heard.0.abs_diff(audible / 2) < 480, "heard {heard:?}, on the speaker {}", audible / 2);
     assert_eq!(rig.finished(B), Some((Frames(0), true)));
 }
 
@@ -374,22 +319,14 @@ fn ducking_lowers_and_restores() {
     assert_eq!(played.samples()[6_000], 10_000);
     assert_eq!(played.samples()[13_000], 1_000);
     assert_eq!(played.samples()[20_000], 10_000);
-    let step = played
-        .samples()
-        .windows(2)
-        .map(|pair| pair[0].abs_diff(pair[1]))
-        .max()
-        .unwrap();
+    let step = played.samples().windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap();
     assert!(step < 100, "largest step {step}");
 }
 
 #[test]
 fn too_loud_is_limited_and_counted() {
     let speaker = sim::Speaker::new(Hz::K24);
-    let config = Config {
-        volume: Db(12.0),
-        ..Config::new(Source::Silence, Sink::Sim(speaker.clone()))
-    };
+    let config = Config { volume: Db(12.0), ..Config::new(Source::Silence, Sink::Sim(speaker.clone())) };
     let mut rig = Rig::new(config);
     rig.play(A, Pcm::new(Hz::K24, vec![20_000i16; 2_400]));
     rig.run(MS(200));
@@ -401,14 +338,9 @@ fn too_loud_is_limited_and_counted() {
 fn half_duplex_is_deaf_while_it_speaks_and_a_little_longer() {
     let microphone = sim::Microphone::new(Hz::K16, 1);
     let echo = Echo::HalfDuplex { tail: MS(200) };
-    let config = Config {
-        echo,
-        ..Config::new(Source::Sim(microphone.clone()), Sink::Null)
-    };
+    let config = Config { echo, ..Config::new(Source::Sim(microphone.clone()), Sink::Null) };
     let mut rig = Rig::new(config);
-    rig.tell(Command::UplinkOpen {
-        preroll: Duration::ZERO,
-    });
+    rig.tell(Command::UplinkOpen { preroll: Duration::ZERO });
     rig.run(MS(100));
     microphone.say(&sim::voice(MS(3_000)));
     rig.play(A, voice(MS(1_000), Hz::K24));
@@ -427,51 +359,30 @@ fn one_channel_of_many_can_be_chosen() {
     let folder = Folder::new("channels");
     let path = folder.file("in.wav");
     let sample_format = hound::SampleFormat::Int;
-    let spec = hound::WavSpec {
-        channels: 2,
-        sample_rate: 16_000,
-        bits_per_sample: 16,
-        sample_format,
-    };
+    let spec = hound::WavSpec { channels: 2, sample_rate: 16_000, bits_per_sample: 16, sample_format };
     let mut writer = hound::WavWriter::create(&path, spec).unwrap();
     for _ in 0..16_000 {
         writer.write_sample(1_000i16).unwrap();
         writer.write_sample(3_000i16).unwrap();
     }
     writer.finalize().unwrap();
-    for (channels, expected) in [
-        (Channels::Only(0), 1_000),
-        (Channels::Only(1), 3_000),
-        (Channels::Average, 2_000),
-    ] {
-        let config = Config {
-            channels,
-            ..Config::new(Source::File { path: path.clone() }, Sink::Null)
-        };
+    for (channels, expected) in
+        [(Channels::Only(0), 1_000), (Channels::Only(1), 3_000), (Channels::Average, 2_000)]
+    {
+        let config = Config { channels, ..Config::new(Source::File { path: path.clone() }, Sink::Null) };
         let mut rig = Rig::new(config);
-        rig.tell(Command::UplinkOpen {
-            preroll: Duration::ZERO,
-        });
+        rig.tell(Command::UplinkOpen { preroll: Duration::ZERO });
         rig.run(MS(100));
         assert_eq!(rig.microphone()[800], expected);
     }
     let channels = Channels::Only(2);
-    let mut rig = Rig::new(Config {
-        channels,
-        ..Config::new(Source::File { path }, Sink::Null)
-    });
+    let mut rig = Rig::new(Config { channels, ..Config::new(Source::File { path }, Sink::Null) });
     rig.run(MS(100));
     let text = rig.seen.iter().find_map(|(_, event)| match event {
-        Event::DeviceDown {
-            direction: Direction::Capture,
-            text,
-        } => Some(text.clone()),
+        Event::DeviceDown { direction: Direction::Capture, text } => Some(text.clone()),
         _ => None,
     });
-    assert!(
-        text.unwrap()
-            .contains("has 2 channels and channel 2 was asked for")
-    );
+    assert!(text.unwrap().contains("has 2 channels and channel 2 was asked for"));
 }
 
 #[test]
@@ -483,31 +394,12 @@ fn a_file_that_cannot_be_read_is_named_and_tried_again() {
     assert_eq!(rig.count(down), 1, "the same trouble is reported once");
     assert!(rig.handle.counters().device_downs > 1, "and tried again");
     let sample_format = hound::SampleFormat::Int;
-    let spec = hound::WavSpec {
-        channels: 1,
-        sample_rate: 16_000,
-        bits_per_sample: 16,
-        sample_format,
-    };
+    let spec = hound::WavSpec { channels: 1, sample_rate: 16_000, bits_per_sample: 16, sample_format };
     write_wav(&path, spec, &[1_000; 1_600]);
     rig.run(MS(2_000));
-    assert_eq!(
-        rig.count(|event| matches!(
-            event,
-            Event::DeviceUp {
-                direction: Direction::Capture,
-                ..
-            }
-        )),
-        1
-    );
+    assert_eq!(rig.count(|event| matches!(event, Event::DeviceUp { direction: Direction::Capture, .. })), 1);
     std::fs::write(folder.file("noise.wav"), b"this is not a WAV file").unwrap();
-    let mut rig = Rig::new(Config::new(
-        Source::File {
-            path: folder.file("noise.wav"),
-        },
-        Sink::Null,
-    ));
+    let mut rig = Rig::new(Config::new(Source::File { path: folder.file("noise.wav") }, Sink::Null));
     rig.run(MS(50));
     assert_eq!(rig.count(down), 1);
 }
@@ -523,10 +415,7 @@ fn a_stalled_microphone_is_noticed_and_taken_back() {
     microphone.fault(sim::Fault::Stalled);
     rig.run(MS(1_500));
     let at = rig.when(down).unwrap();
-    assert!(
-        (MS(1_990)..MS(2_050)).contains(&at),
-        "a second without a frame: {at:?}"
-    );
+    assert!((MS(1_990)..MS(2_050)).contains(&at), "a second without a frame: {at:?}");
     assert_eq!(rig.count(ended), 1, "speech does not outlive its microphone");
     microphone.fault(sim::Fault::None);
     rig.run(MS(2_000));
@@ -554,15 +443,8 @@ fn a_lost_loudspeaker_lets_the_reply_pass_unheard_and_comes_back() {
             _ => None,
         })
         .collect();
-    assert_eq!(
-        texts.len(),
-        2,
-        "it went, and is not there to be opened; not one more: {texts:?}"
-    );
-    assert!(
-        texts[0].contains("is gone") && texts[1].contains("there is no"),
-        "{texts:?}"
-    );
+    assert_eq!(texts.len(), 2, "it went, and is not there to be opened; not one more: {texts:?}");
+    assert!(texts[0].contains("is gone") && texts[1].contains("there is no"), "{texts:?}");
     speaker.fault(sim::Fault::None);
     rig.run(MS(2_000));
     assert_eq!(rig.count(|event| matches!(event, Event::DeviceUp { .. })), 2);
@@ -589,11 +471,7 @@ fn a_full_sink_drops_only_microphone_audio() {
     };
     let config = Config::new(Source::Sim(microphone), Sink::Null);
     let (mut stepper, handle) = Engine::stepped(config, push).unwrap();
-    handle
-        .command(Command::UplinkOpen {
-            preroll: Duration::ZERO,
-        })
-        .unwrap();
+    handle.command(Command::UplinkOpen { preroll: Duration::ZERO }).unwrap();
     handle.command(Command::Finish { utterance: A }).unwrap();
     for _ in 0..1_000 {
         stepper.hop();
@@ -624,11 +502,7 @@ fn levels_come_ten_times_a_second() {
         })
         .collect();
     assert_eq!(levels.len(), 10);
-    assert!(
-        (levels[2].0.0 + 6.0).abs() < 0.1 && (levels[2].1.0 + 20.0).abs() < 0.1,
-        "{:?}",
-        levels[2]
-    );
+    assert!((levels[2].0.0 + 6.0).abs() < 0.1 && (levels[2].1.0 + 20.0).abs() < 0.1, "{:?}", levels[2]);
     assert_eq!(levels[9], (Db::SILENCE, Db::SILENCE));
 }
 
@@ -643,11 +517,7 @@ fn the_same_script_gives_the_same_events_twice() {
         rig.tell(Command::UplinkOpen { preroll: MS(100) });
         rig.play(A, voice(MS(700), Hz::K24));
         rig.run(MS(2_000));
-        let log: Vec<String> = rig
-            .seen
-            .iter()
-            .map(|(at, event)| format!("{at:?} {event:?}"))
-            .collect();
+        let log: Vec<String> = rig.seen.iter().map(|(at, event)| format!("{at:?} {event:?}")).collect();
         (log, speaker.recorded())
     };
     assert_eq!(once(), once());
@@ -660,49 +530,13 @@ fn settings_out_of_range_are_refused_by_name() {
         Err(StartError::Setting { setting, .. }) => setting,
         other => panic!("{other:?}"),
     };
-    let vad = Vad {
-        hangover: MS(5),
-        ..Vad::default()
-    };
-    assert_eq!(
-        refused(Config {
-            vad,
-            ..config.clone()
-        }),
-        "vad.hangover"
-    );
-    let vad = Vad {
-        threshold: f32::NAN,
-        ..Vad::default()
-    };
-    assert_eq!(
-        refused(Config {
-            vad,
-            ..config.clone()
-        }),
-        "vad.threshold"
-    );
-    assert_eq!(
-        refused(Config {
-            volume: Db(40.0),
-            ..config.clone()
-        }),
-        "volume"
-    );
-    assert_eq!(
-        refused(Config {
-            preroll_max: MS(9_000),
-            ..config.clone()
-        }),
-        "preroll_max"
-    );
-    assert_eq!(
-        refused(Config {
-            echo: Echo::HalfDuplex { tail: MS(9_000) },
-            ..config
-        }),
-        "echo.tail"
-    );
+    let vad = Vad { hangover: MS(5), ..Vad::default() };
+    assert_eq!(refused(Config { vad, ..config.clone() }), "vad.hangover");
+    let vad = Vad { threshold: f32::NAN, ..Vad::default() };
+    assert_eq!(refused(Config { vad, ..config.clone() }), "vad.threshold");
+    assert_eq!(refused(Config { volume: Db(40.0), ..config.clone() }), "volume");
+    assert_eq!(refused(Config { preroll_max: MS(9_000), ..config.clone() }), "preroll_max");
+    assert_eq!(refused(Config { echo: Echo::HalfDuplex { tail: MS(9_000) }, ..config }), "echo.tail");
 }
 
 #[test]
@@ -712,10 +546,7 @@ fn commands_are_bounded_and_come_back() {
     for _ in 0..audio::COMMANDS_MAX {
         handle.command(Command::Flush).unwrap();
     }
-    assert!(matches!(
-        handle.command(Command::UplinkClose),
-        Err(Command::UplinkClose)
-    ));
+    assert!(matches!(handle.command(Command::UplinkClose), Err(Command::UplinkClose)));
     drop(stepper);
     assert!(matches!(handle.command(Command::Flush), Err(Command::Flush)));
 }

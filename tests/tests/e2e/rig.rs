@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use e2e::{Daemon, MICROPHONE, Recorder, Rig, SPEAKER, Scratch, wire_dir};
+use e2e::{Daemon, MICROPHONE, Recorder, Rig, SPEAKER, Scratch, wav, wire_dir};
 use rehearsal::demo::{PersonLine, mix};
 use rehearsal::{Rehearsal, Report, Scenario, Voices};
 use tokio::sync::oneshot;
@@ -114,12 +114,16 @@ fn wait_for_reply(recorder: &Recorder, server: &Server, daemon: &Daemon) -> Dura
         (said.pcm.span() >= Duration::from_secs(2)).then_some(())?;
         Recording::new(&recorder.pcm()).find(&said.pcm, Duration::ZERO)
     });
-    match found {
-        Some(found) => found.at,
-        None => {
-            panic!("no reply from the loudspeaker within {SOON:?}; {:#?}\n{}", server.report(), daemon.log())
-        }
-    }
+    found.map(|found| found.at).unwrap_or_else(|| {
+        let (report, tape) = (server.report(), wire_dir("rig-failed").join("heard.wav"));
+        wav(&tape, &recorder.pcm());
+        let best = report.said.first().and_then(|said| Recording::new(&recorder.pcm()).best(&said.pcm, Duration::ZERO));
+        panic!(
+            "no reply from the loudspeaker within {SOON:?}, at best {best:?}; what it played is in {}; {report:#?}\n{}",
+            tape.display(),
+            daemon.log()
+        )
+    })
 }
 
 #[test]

@@ -23,8 +23,12 @@ use crate::rt::{Capture, CaptureLine, Health, Playback, PlaybackLine, Sample, ca
 /// not burn a core (measured 2026-11 at 16 kHz: it does).
 const RATE: u32 = 48_000;
 
-/// The period asked for, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
+/// The period asked for first, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
 const PERIOD: u32 = 480;
+
+/// The longest period asked for, 40 ms, after shorter ones have failed. On a machine with six busy threads on two cores
+/// the pulse plugin fails within seconds at 320 frames (measured 2026-11).
+const PERIOD_RELAXED: u32 = 1_920;
 
 /// The pause a stream's own thread is made to take at every error after the first. A dead sound server reports 500,000
 /// errors a second (measured 2026-11).
@@ -37,11 +41,12 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) struct Microphone {
     id: Option<String>,
     channels: Channels,
+    period: u32,
 }
 
 impl Microphone {
     pub(crate) const fn new(id: Option<String>, channels: Channels) -> Self {
-        Self { id, channels }
+        Self { id, channels, period: PERIOD }
     }
 }
 
@@ -53,19 +58,24 @@ impl Opener for Microphone {
     }
 
     fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
-        let (id, channels) = (self.id.clone(), self.channels);
-        elsewhere(self.device(), move || open_capture(id.as_deref(), channels))
+        let (id, channels, period) = (self.id.clone(), self.channels, self.period);
+        elsewhere(self.device(), move || open_capture(id.as_deref(), channels, period))
+    }
+
+    fn relax(&mut self) {
+        self.period = (self.period * 2).min(PERIOD_RELAXED);
     }
 }
 
 /// A playback device.
 pub(crate) struct Loudspeaker {
     id: Option<String>,
+    period: u32,
 }
 
 impl Loudspeaker {
     pub(crate) const fn new(id: Option<String>) -> Self {
-        Self { id }
+        Self { id, period: PERIOD }
     }
 }
 
@@ -77,8 +87,12 @@ impl Opener for Loudspeaker {
     }
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
-        let id = self.id.clone();
-        elsewhere(self.device(), move || open_playback(id.as_deref()))
+        let (id, period) = (self.id.clone(), self.period);
+        elsewhere(self.device(), move || open_playback(id.as_deref(), period))
+    }
+
+    fn relax(&mut self) {
+        self.period = (self.period * 2).min(PERIOD_RELAXED);
     }
 }
 
@@ -95,10 +109,7 @@ fn elsewhere<L: Send + 'static>(
     });
     if let Err(error) = started {
         // The receiver is right here, so sending cannot fail.
-        let _ = fallback.send(Err(DeviceError::Failed {
-            device,
-            message: error.to_string(),
-        }));
+        let _ = fallback.send(Err(DeviceError::Failed { device, message: error.to_string() }));
     }
     receiver
 }
@@ -140,10 +151,7 @@ pub(super) fn explain(device: String, error: &cpal::Error) -> DeviceError {
         ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => DeviceError::Missing { device },
         ErrorKind::DeviceBusy => DeviceError::Busy { device },
         ErrorKind::PermissionDenied => DeviceError::Denied { device },
-        ErrorKind::UnsupportedConfig => DeviceError::Format {
-            device,
-            offered: error.to_string(),
-        },
+        ErrorKind::UnsupportedConfig => DeviceError::Format { device, offered: error.to_string() },
         _ => DeviceError::Failed {
             device,
             message: format!("{error} (is the sound server running, and does this user reach it?)"),
@@ -162,11 +170,7 @@ struct Choice {
 
 impl Choice {
     fn config(self, buffer_size: BufferSize) -> StreamConfig {
-        StreamConfig {
-            channels: self.channels,
-            sample_rate: self.rate,
-            buffer_size,
-        }
+        StreamConfig { channels: self.channels, sample_rate: self.rate, buffer_size }
     }
 }
 
@@ -178,7 +182,7 @@ const UNFIT: u16 = u16::MAX;
 
 /// Picks the format nearest to 48 kHz, then the channel count `prefer` ranks lowest, then floats, then the longest
 /// integers. What is [`UNFIT`] is picked only when there is nothing else.
-fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) -> Option<Choice> {
+fn choose(offers: &[SupportedStreamConfigRange], period: u32, prefer: impl Fn(u16) -> u16) -> Option<Choice> {
     let rank = |format| FORMATS.iter().position(|known| *known == format);
     offers
         .iter()
@@ -188,22 +192,14 @@ fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) ->
             let rate = RATE.clamp(offer.min_sample_rate(), offer.max_sample_rate());
             let period = match offer.buffer_size() {
                 SupportedBufferSize::Range { min, max } => {
-                    BufferSize::Fixed(PERIOD.clamp(*min, (*max).max(*min)))
+                    BufferSize::Fixed(period.clamp(*min, (*max).max(*min)))
                 }
-                SupportedBufferSize::Unknown => BufferSize::Fixed(PERIOD),
+                SupportedBufferSize::Unknown => BufferSize::Fixed(period),
             };
             let (channels, format) = (offer.channels(), offer.sample_format());
-            let choice = Choice {
-                rate,
-                channels,
-                format,
-                period,
-            };
+            let choice = Choice { rate, channels, format, period };
             let preference = prefer(channels);
-            (
-                (preference == UNFIT, rate.abs_diff(RATE), preference, rank),
-                choice,
-            )
+            ((preference == UNFIT, rate.abs_diff(RATE), preference, rank), choice)
         })
         .min_by_key(|(order, _)| *order)
         .map(|(_, choice)| choice)
@@ -218,40 +214,28 @@ fn offered(offers: &[SupportedStreamConfigRange]) -> String {
         .take(4)
         .map(|offer| {
             let (min, max) = (offer.min_sample_rate(), offer.max_sample_rate());
-            format!(
-                "{} channels {min}..={max} Hz {}",
-                offer.channels(),
-                offer.sample_format()
-            )
+            format!("{} channels {min}..={max} Hz {}", offer.channels(), offer.sample_format())
         })
         .collect();
     texts.join(", ")
 }
 
-fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
+fn open_capture(id: Option<&str>, map: Channels, period_asked: u32) -> Answer<CaptureLine> {
     let name = name(id);
     let text = describe(Direction::Capture, name);
     let device = find(Direction::Capture, name)?;
-    let offers: Vec<_> = device
-        .supported_input_configs()
-        .map_err(|error| explain(text.clone(), &error))?
-        .collect();
+    let offers: Vec<_> =
+        device.supported_input_configs().map_err(|error| explain(text.clone(), &error))?.collect();
     // As few channels as hold the one that is wanted.
     let wanted = match map {
         Channels::Average => 1,
         Channels::Only(channel) => channel.saturating_add(1),
     };
     let prefer = |channels| if channels < wanted { UNFIT } else { channels };
-    let choice = choose(&offers, prefer).ok_or_else(|| DeviceError::Format {
-        device: text.clone(),
-        offered: offered(&offers),
-    })?;
+    let choice = choose(&offers, period_asked, prefer)
+        .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     if choice.channels < wanted {
-        return Err(DeviceError::Channel {
-            device: text,
-            channels: choice.channels,
-            asked: wanted - 1,
-        });
+        return Err(DeviceError::Channel { device: text, channels: choice.channels, asked: wanted - 1 });
     }
     let rate = rate(choice, &text)?;
     let (line, stream) = first_that_works(choice, &text, |config| {
@@ -268,27 +252,19 @@ fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
     })?;
     stream.play().map_err(|error| explain(text.clone(), &error))?;
     let text = summary(&text, choice, period(&stream));
-    Ok(Opened {
-        line,
-        stream: Stream::Driven(Box::new(stream)),
-        text,
-    })
+    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
 }
 
-fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
+fn open_playback(id: Option<&str>, period_asked: u32) -> Answer<PlaybackLine> {
     let name = name(id);
     let text = describe(Direction::Playback, name);
     let device = find(Direction::Playback, name)?;
-    let offers: Vec<_> = device
-        .supported_output_configs()
-        .map_err(|error| explain(text.clone(), &error))?
-        .collect();
+    let offers: Vec<_> =
+        device.supported_output_configs().map_err(|error| explain(text.clone(), &error))?.collect();
     // Both loudspeakers of a stereo device play; more channels are asked for only when there is no other way.
     let prefer = |channels| if channels == 2 { 0 } else { channels };
-    let choice = choose(&offers, prefer).ok_or_else(|| DeviceError::Format {
-        device: text.clone(),
-        offered: offered(&offers),
-    })?;
+    let choice = choose(&offers, period_asked, prefer)
+        .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     let rate = rate(choice, &text)?;
     let (mut line, stream) = first_that_works(choice, &text, |config| {
         let asked = match config.buffer_size {
@@ -310,21 +286,15 @@ fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
     line.period = usize::try_from(period).unwrap_or(0);
     stream.play().map_err(|error| explain(text.clone(), &error))?;
     let text = summary(&text, choice, period);
-    Ok(Opened {
-        line,
-        stream: Stream::Driven(Box::new(stream)),
-        text,
-    })
+    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
 }
 
 /// The longest period provided for when the device chooses it: 85 ms at 48 kHz.
 const PERIOD_MAX: u32 = 4_096;
 
 fn rate(choice: Choice, device: &str) -> Result<Hz, DeviceError> {
-    Hz::new(choice.rate).ok_or_else(|| DeviceError::Format {
-        device: device.into(),
-        offered: "a rate of 0 Hz".into(),
-    })
+    Hz::new(choice.rate)
+        .ok_or_else(|| DeviceError::Format { device: device.into(), offered: "a rate of 0 Hz".into() })
 }
 
 /// Builds with the period asked for, or else with the device's own.
@@ -334,15 +304,8 @@ fn first_that_works<T>(
     mut build: impl FnMut(StreamConfig) -> Result<T, cpal::Error>,
 ) -> Result<T, DeviceError> {
     let built = build(choice.config(choice.period)).or_else(|error| {
-        let is_format = matches!(
-            error.kind(),
-            ErrorKind::UnsupportedConfig | ErrorKind::InvalidInput
-        );
-        if is_format {
-            build(choice.config(BufferSize::Default))
-        } else {
-            Err(error)
-        }
+        let is_format = matches!(error.kind(), ErrorKind::UnsupportedConfig | ErrorKind::InvalidInput);
+        if is_format { build(choice.config(BufferSize::Default)) } else { Err(error) }
     });
     built.map_err(|error| explain(device.into(), &error))
 }
@@ -352,12 +315,7 @@ fn period(stream: &CpalStream) -> u32 {
 }
 
 fn summary(device: &str, choice: Choice, period: u32) -> String {
-    let Choice {
-        rate,
-        channels,
-        format,
-        ..
-    } = choice;
+    let Choice { rate, channels, format, .. } = choice;
     format!("{device}: {rate} Hz, {channels} channels, {format}, {period} frames a period")
 }
 
@@ -424,7 +382,7 @@ mod tests {
         offers: &[SupportedStreamConfigRange],
         prefer: impl Fn(u16) -> u16,
     ) -> (u32, u16, SampleFormat) {
-        let choice = choose(offers, prefer).unwrap();
+        let choice = choose(offers, PERIOD, prefer).unwrap();
         (choice.rate, choice.channels, choice.format)
     }
 
@@ -437,18 +395,13 @@ mod tests {
             offer(1, 96_000, 96_000, SampleFormat::F32),
             offer(2, 48_000, 48_000, SampleFormat::U8),
         ];
-        assert_eq!(
-            chosen(&offers, |channels| channels),
-            (48_000, 2, SampleFormat::I32)
-        );
+        assert_eq!(chosen(&offers, |channels| channels), (48_000, 2, SampleFormat::I32));
     }
 
     #[test]
     fn a_channel_that_is_wanted_beats_the_rate() {
-        let offers = [
-            offer(1, 48_000, 48_000, SampleFormat::F32),
-            offer(6, 16_000, 16_000, SampleFormat::I16),
-        ];
+        let offers =
+            [offer(1, 48_000, 48_000, SampleFormat::F32), offer(6, 16_000, 16_000, SampleFormat::I16)];
         let prefer = |channels| if channels < 3 { UNFIT } else { channels };
         assert_eq!(chosen(&offers, prefer), (16_000, 6, SampleFormat::I16));
     }
@@ -456,37 +409,22 @@ mod tests {
     #[test]
     fn no_usable_format_is_said_with_what_there_is() {
         let offers = [offer(1, 8_000, 8_000, SampleFormat::U8)];
-        assert_eq!(choose(&offers, |channels| channels), None);
+        assert_eq!(choose(&offers, PERIOD, |channels| channels), None);
         assert_eq!(offered(&offers), "1 channels 8000..=8000 Hz u8");
         assert_eq!(offered(&[]), "it offers none at all");
     }
 
     #[test]
     fn the_period_asked_for_stays_within_what_the_device_can() {
-        let range = SupportedBufferSize::Range {
-            min: 1_024,
-            max: 4_096,
-        };
-        let offers = [SupportedStreamConfigRange::new(
-            1,
-            48_000,
-            48_000,
-            range,
-            SampleFormat::F32,
-        )];
-        assert_eq!(
-            choose(&offers, |channels| channels).unwrap().period,
-            BufferSize::Fixed(1_024)
-        );
+        let range = SupportedBufferSize::Range { min: 1_024, max: 4_096 };
+        let offers = [SupportedStreamConfigRange::new(1, 48_000, 48_000, range, SampleFormat::F32)];
+        assert_eq!(choose(&offers, PERIOD, |channels| channels).unwrap().period, BufferSize::Fixed(1_024));
     }
 
     #[test]
     fn ids_are_taken_with_and_without_their_host() {
         assert_eq!(name(None), "default");
-        assert_eq!(
-            name(Some("alsa:plughw:CARD=Device,DEV=0")),
-            "plughw:CARD=Device,DEV=0"
-        );
+        assert_eq!(name(Some("alsa:plughw:CARD=Device,DEV=0")), "plughw:CARD=Device,DEV=0");
         assert_eq!(name(Some("default")), "default");
     }
 

@@ -32,46 +32,25 @@ impl Player {
     }
 
     fn start(&self) -> Answer<CaptureLine> {
-        let failed = |cause| DeviceError::File {
-            path: self.path.clone(),
-            direction: "microphone",
-            cause,
-        };
+        let failed = |cause| DeviceError::File { path: self.path.clone(), direction: "microphone", cause };
         let reader = WavReader::open(&self.path).map_err(failed)?;
         let spec = reader.spec();
         let rate = Hz::new(spec.sample_rate).filter(|rate| RATES.contains(&rate.get()));
         let Some(rate) = rate.filter(|_| spec.channels > 0) else {
             let offered = format!("{} Hz, {} channels", spec.sample_rate, spec.channels);
-            return Err(DeviceError::Format {
-                device: self.device(),
-                offered,
-            });
+            return Err(DeviceError::Format { device: self.device(), offered });
         };
         match self.channels {
             Channels::Only(asked) if asked >= spec.channels => {
                 let device = self.device();
-                return Err(DeviceError::Channel {
-                    device,
-                    channels: spec.channels,
-                    asked,
-                });
+                return Err(DeviceError::Channel { device, channels: spec.channels, asked });
             }
             Channels::Only(_) | Channels::Average => {}
         }
         let (device, line) = capture(rate, spec.channels);
         let text = format!("{}: {rate}, {} channels", self.path.display(), spec.channels);
-        let tape = Tape {
-            reader,
-            spec,
-            device,
-            cadence: Cadence::new(rate),
-            buffer: Vec::new(),
-        };
-        Ok(Opened {
-            line,
-            stream: Stream::Pumped(Box::new(tape)),
-            text,
-        })
+        let tape = Tape { reader, spec, device, cadence: Cadence::new(rate), buffer: Vec::new() };
+        Ok(Opened { line, stream: Stream::Pumped(Box::new(tape)), text })
     }
 }
 
@@ -130,19 +109,12 @@ enum Take {
     Later,
 }
 
-const SPEC: WavSpec = WavSpec {
-    channels: 1,
-    sample_rate: 48_000,
-    bits_per_sample: 16,
-    sample_format: SampleFormat::Int,
-};
+const SPEC: WavSpec =
+    WavSpec { channels: 1, sample_rate: 48_000, bits_per_sample: 16, sample_format: SampleFormat::Int };
 
 impl Recorder {
     pub(crate) const fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            take: Take::First,
-        }
+        Self { path, take: Take::First }
     }
 
     fn start(&mut self) -> Answer<PlaybackLine> {
@@ -154,18 +126,8 @@ impl Recorder {
         self.take = Take::Later;
         let (device, line) = playback(Hz::K48, 1, 480);
         let text = format!("{}: {}, mono", self.path.display(), Hz::K48);
-        let reel = Reel {
-            writer,
-            device,
-            cadence: Cadence::new(Hz::K48),
-            buffer: Vec::new(),
-            pumps: 0,
-        };
-        Ok(Opened {
-            line,
-            stream: Stream::Pumped(Box::new(reel)),
-            text,
-        })
+        let reel = Reel { writer, device, cadence: Cadence::new(Hz::K48), buffer: Vec::new(), pumps: 0 };
+        Ok(Opened { line, stream: Stream::Pumped(Box::new(reel)), text })
     }
 
     /// A recording that was interrupted, by a full disk say, goes on where it ended.

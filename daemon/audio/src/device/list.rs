@@ -70,9 +70,7 @@ mod ask {
         let found = found.map_err(|error| explain(sound_system(), &error))?;
         let mut listed = Vec::new();
         for (device, mut info) in found {
-            let left = deadline
-                .saturating_duration_since(Instant::now())
-                .min(DEVICE_TIMEOUT);
+            let left = deadline.saturating_duration_since(Instant::now()).min(DEVICE_TIMEOUT);
             let text = describe(info.direction, &info.name);
             let direction = info.direction;
             let asked = within(left, text.clone(), move || formats(&device, direction));
@@ -119,16 +117,9 @@ mod ask {
 
     fn entry(device: Device, direction: Direction, rank: Rank) -> (Device, DeviceInfo) {
         let id = device.id().map_or_else(|_| "alsa:?".into(), |id| id.to_string());
-        let name = device
-            .description()
-            .map_or_else(|_| id.clone(), |text| text.name().to_owned());
-        let info = DeviceInfo {
-            id,
-            name,
-            direction,
-            is_default: rank == Rank::Default,
-            formats: Ok(Vec::new()),
-        };
+        let name = device.description().map_or_else(|_| id.clone(), |text| text.name().to_owned());
+        let info =
+            DeviceInfo { id, name, direction, is_default: rank == Rank::Default, formats: Ok(Vec::new()) };
         (device, info)
     }
 
@@ -158,20 +149,13 @@ mod ask {
             drop(sender.send(hushed(ask)));
         });
         if let Err(error) = started {
-            return Err(DeviceError::Failed {
-                device,
-                message: error.to_string(),
-            });
+            return Err(DeviceError::Failed { device, message: error.to_string() });
         }
         receiver.recv_timeout(timeout).map_err(|error| match error {
-            RecvTimeoutError::Timeout => DeviceError::Hung {
-                device,
-                waited: timeout,
-            },
-            RecvTimeoutError::Disconnected => DeviceError::Failed {
-                device,
-                message: "the thread that asked it ended".into(),
-            },
+            RecvTimeoutError::Timeout => DeviceError::Hung { device, waited: timeout },
+            RecvTimeoutError::Disconnected => {
+                DeviceError::Failed { device, message: "the thread that asked it ended".into() }
+            }
         })
     }
 }

@@ -173,6 +173,9 @@ pub(crate) trait Opener: Send {
     /// Begins to open the device. Never waits; the answer comes when it comes, or never.
     fn open(&mut self) -> Receiver<Answer<Self::Line>>;
 
+    /// The device failed soon after it was opened: it is opened with more time to spare from here on.
+    fn relax(&mut self) {}
+
     /// On virtual time only: 10 ms have passed in which the device was not open.
     fn idle(&mut self) {}
 }

@@ -26,16 +26,8 @@ impl Opener for Null {
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
         let (device, line) = playback(Hz::K48, 1, 480);
-        let drain = Drain {
-            device,
-            cadence: Cadence::new(Hz::K48),
-            buffer: Vec::new(),
-        };
-        at_once(Ok(Opened {
-            line,
-            stream: Stream::Pumped(Box::new(drain)),
-            text: "no loudspeaker".into(),
-        }))
+        let drain = Drain { device, cadence: Cadence::new(Hz::K48), buffer: Vec::new() };
+        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(drain)), text: "no loudspeaker".into() }))
     }
 }
 
@@ -57,10 +49,7 @@ pub(crate) struct Unbuilt<L> {
 impl<L> Unbuilt<L> {
     pub(crate) fn new(direction: crate::Direction, id: Option<String>) -> Self {
         let name = id.unwrap_or_else(|| "default".into());
-        Self {
-            device: super::describe(direction, &name),
-            line: std::marker::PhantomData,
-        }
+        Self { device: super::describe(direction, &name), line: std::marker::PhantomData }
     }
 }
 
@@ -75,9 +64,6 @@ impl<L: super::Line> Opener for Unbuilt<L> {
     fn open(&mut self) -> Receiver<Answer<L>> {
         let message =
             "this program was built without feature `cpal`: use a build that has it, or a file".into();
-        at_once(Err(super::DeviceError::Failed {
-            device: self.device.clone(),
-            message,
-        }))
+        at_once(Err(super::DeviceError::Failed { device: self.device.clone(), message }))
     }
 }

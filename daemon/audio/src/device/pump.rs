@@ -25,11 +25,7 @@ pub(crate) struct Cadence {
 
 impl Cadence {
     pub(crate) const fn new(rate: Hz) -> Self {
-        Self {
-            rate,
-            hops: 0,
-            frames: 0,
-        }
+        Self { rate, hops: 0, frames: 0 }
     }
 
     /// Frames in the next 10 ms; never off by more than a frame in the sum.
@@ -67,10 +63,7 @@ impl Pacer {
                 thread::sleep(due.saturating_duration_since(now));
             }
         })?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
+        Ok(Self { stop, thread: Some(thread) })
     }
 }
 

@@ -77,11 +77,7 @@ impl Microphone {
     /// A microphone of this rate and channel count in a silent room. Every channel hears the same.
     #[must_use]
     pub fn new(rate: Hz, channels: u16) -> Self {
-        Self {
-            rate,
-            channels: channels.max(1),
-            room: Arc::default(),
-        }
+        Self { rate, channels: channels.max(1), room: Arc::default() }
     }
 
     /// Says `pcm`, of any rate, after whatever is still to be said. Starts at the next hop when there is nothing.
@@ -123,9 +119,7 @@ impl Opener for Microphone {
 
     fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
         if lock(&self.room).fault == Fault::Gone {
-            return at_once(Err(DeviceError::Missing {
-                device: self.device(),
-            }));
+            return at_once(Err(DeviceError::Missing { device: self.device() }));
         }
         let (device, line) = capture(self.rate, self.channels);
         let ear = Ear {
@@ -137,11 +131,7 @@ impl Opener for Microphone {
             interleaved: Vec::new(),
         };
         let text = format!("simulated microphone: {}, {} channels", self.rate, self.channels);
-        at_once(Ok(Opened {
-            line,
-            stream: Stream::Pumped(Box::new(ear)),
-            text,
-        }))
+        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(ear)), text }))
     }
 }
 
@@ -161,11 +151,7 @@ impl Pump for Ear {
             Fault::None => {}
             Fault::Stalled => return,
             Fault::Gone => {
-                self.device
-                    .shared()
-                    .health
-                    .fault
-                    .store(Reported::Gone.code(), Relaxed);
+                self.device.shared().health.fault.store(Reported::Gone.code(), Relaxed);
                 return;
             }
         }
@@ -184,8 +170,7 @@ impl Pump for Ear {
         self.mono.resize(frames, 0);
         self.interleaved.clear();
         for sample in &self.mono {
-            self.interleaved
-                .resize(self.interleaved.len() + self.channels, *sample);
+            self.interleaved.resize(self.interleaved.len() + self.channels, *sample);
         }
         self.device.push(&self.interleaved);
     }
@@ -220,10 +205,7 @@ impl Speaker {
     /// A mono loudspeaker of this rate.
     #[must_use]
     pub fn new(rate: Hz) -> Self {
-        Self {
-            rate,
-            tape: Arc::default(),
-        }
+        Self { rate, tape: Arc::default() }
     }
 
     /// Everything it has played, at its rate: under a stepper, within the first 10 minutes and as long as nothing was
@@ -256,9 +238,7 @@ impl Opener for Speaker {
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
         if lock(&self.tape).fault == Fault::Gone {
-            return at_once(Err(DeviceError::Missing {
-                device: self.device(),
-            }));
+            return at_once(Err(DeviceError::Missing { device: self.device() }));
         }
         let period = usize::try_from(self.rate.get().div_ceil(100)).unwrap_or(480);
         let (device, line) = playback(self.rate, 1, period);
@@ -270,11 +250,7 @@ impl Opener for Speaker {
             buffer: Vec::new(),
         };
         let text = format!("simulated loudspeaker: {}, mono", self.rate);
-        at_once(Ok(Opened {
-            line,
-            stream: Stream::Pumped(Box::new(cone)),
-            text,
-        }))
+        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(cone)), text }))
     }
 
     fn idle(&mut self) {
@@ -299,12 +275,7 @@ impl Pump for Cone {
         match tape.fault {
             Fault::None => self.device.fill(&mut self.buffer, None),
             Fault::Stalled => {}
-            Fault::Gone => self
-                .device
-                .shared()
-                .health
-                .fault
-                .store(Reported::Gone.code(), Relaxed),
+            Fault::Gone => self.device.shared().health.fault.store(Reported::Gone.code(), Relaxed),
         }
         tape.record(&self.buffer, self.rate);
     }

@@ -1,7 +1,8 @@
 //! Keeps one device open: opens it under a deadline, watches that it makes progress, and opens it again for ever.
 //!
 //! Progress decides, not error callbacks: a sound server that hangs or re-routes reports nothing. Nothing here waits
-//! for a device: opening and closing happen on threads of their own, and one that hangs is left behind.
+//! for a device: opening and closing happen on threads of their own, and one that hangs is left behind. At most one
+//! attempt to open is under way.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -63,6 +64,10 @@ enum State<L> {
         since: Duration,
         answer: Receiver<Answer<L>>,
     },
+    /// It did not open in time, which has been said. The one attempt goes on: another would hang beside it.
+    Overdue {
+        answer: Receiver<Answer<L>>,
+    },
     Open {
         since: Duration,
         health: Arc<Health>,
@@ -74,15 +79,8 @@ enum State<L> {
 
 impl<L: super::Line> Supervisor<L> {
     pub(crate) fn new(opener: Box<dyn Opener<Line = L>>, pacing: Pacing) -> Self {
-        let state = State::Closed {
-            retry_at: Duration::ZERO,
-        };
-        Self {
-            opener,
-            pacing,
-            state,
-            pause: RETRY_FIRST,
-        }
+        let state = State::Closed { retry_at: Duration::ZERO };
+        Self { opener, pacing, state, pause: RETRY_FIRST }
     }
 
     /// Looks at the device. Call it every turn until it returns `None`.
@@ -92,63 +90,39 @@ impl<L: super::Line> Supervisor<L> {
                 if now < *retry_at {
                     return None;
                 }
-                self.state = State::Opening {
-                    since: now,
-                    answer: self.opener.open(),
-                };
+                self.state = State::Opening { since: now, answer: self.opener.open() };
                 self.poll(now)
             }
-            State::Opening { since, answer } => match answer.try_recv() {
-                Ok(Ok(opened)) => self.up(now, opened),
-                Ok(Err(error)) => Some(self.down(now, error)),
-                Err(TryRecvError::Empty) => {
-                    let waited = now.saturating_sub(*since);
-                    if waited < OPEN_TIMEOUT {
-                        return None;
-                    }
-                    let device = self.opener.device();
-                    Some(self.down(now, DeviceError::Hung { device, waited }))
+            State::Opening { since, answer } => {
+                let waited = now.saturating_sub(*since);
+                match answer.try_recv() {
+                    Err(TryRecvError::Empty) if waited < OPEN_TIMEOUT => None,
+                    Err(TryRecvError::Empty) => Some(self.overdue(waited)),
+                    Err(TryRecvError::Disconnected) => Some(self.abandoned(now)),
+                    Ok(answer) => Some(self.answered(now, answer)),
                 }
-                Err(TryRecvError::Disconnected) => {
-                    let message = "it could not be opened: the thread that opens it ended".into();
-                    let error = DeviceError::Failed {
-                        device: self.opener.device(),
-                        message,
-                    };
-                    Some(self.down(now, error))
-                }
+            }
+            State::Overdue { answer } => match answer.try_recv() {
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Disconnected) => Some(self.abandoned(now)),
+                Ok(answer) => Some(self.answered(now, answer)),
             },
-            State::Open {
-                health,
-                frames,
-                moved_at,
-                ..
-            } => {
+            State::Open { health, frames, moved_at, .. } => {
                 let moved = health.frames.load(Relaxed);
                 if moved != *frames {
                     *frames = moved;
                     *moved_at = now;
                 }
                 let waited = now.saturating_sub(*moved_at);
-                let timeout = if *frames == 0 {
-                    FIRST_TIMEOUT
-                } else {
-                    STALL_TIMEOUT
-                };
+                let timeout = if *frames == 0 { FIRST_TIMEOUT } else { STALL_TIMEOUT };
                 let device = || self.opener.device();
                 let error = match Fault::from_code(health.fault.load(Acquire)) {
                     Some(Fault::Gone) => DeviceError::Gone { device: device() },
                     Some(Fault::Broken) => {
                         let message = health.report.get().map_or("it gave no reason", String::as_str);
-                        DeviceError::Failed {
-                            device: device(),
-                            message: message.to_owned(),
-                        }
+                        DeviceError::Failed { device: device(), message: message.to_owned() }
                     }
-                    None if waited >= timeout => DeviceError::Stalled {
-                        device: device(),
-                        waited,
-                    },
+                    None if waited >= timeout => DeviceError::Stalled { device: device(), waited },
                     None => return None,
                 };
                 Some(self.down(now, error))
@@ -156,50 +130,57 @@ impl<L: super::Line> Supervisor<L> {
         }
     }
 
-    fn up(&mut self, now: Duration, opened: Opened<L>) -> Option<Change<L>> {
+    fn answered(&mut self, now: Duration, answer: Answer<L>) -> Change<L> {
+        match answer {
+            Ok(opened) => self.up(now, opened),
+            Err(error) => self.down(now, error),
+        }
+    }
+
+    fn abandoned(&mut self, now: Duration) -> Change<L> {
+        let message = "the thread that opens it ended".into();
+        self.down(now, DeviceError::Failed { device: self.opener.device(), message })
+    }
+
+    fn overdue(&mut self, waited: Duration) -> Change<L> {
+        let device = self.opener.device();
+        self.state = match std::mem::replace(&mut self.state, State::Closed { retry_at: Duration::ZERO }) {
+            State::Opening { answer, .. } => State::Overdue { answer },
+            other @ (State::Closed { .. } | State::Overdue { .. } | State::Open { .. }) => other,
+        };
+        Change::Down { error: DeviceError::Hung { device, waited } }
+    }
+
+    fn up(&mut self, now: Duration, opened: Opened<L>) -> Change<L> {
         let Opened { line, stream, text } = opened;
         let stream = match (stream, self.pacing) {
             (Stream::Pumped(device), Pacing::Threads) => match Pacer::start(device) {
                 Ok(pacer) => Stream::Driven(Box::new(pacer)),
                 Err(error) => {
-                    let error = DeviceError::Failed {
-                        device: self.opener.device(),
-                        message: error.to_string(),
-                    };
-                    return Some(self.down(now, error));
+                    let (device, message) = (self.opener.device(), error.to_string());
+                    return self.down(now, DeviceError::Failed { device, message });
                 }
             },
             (stream, Pacing::Threads | Pacing::Stepped) => stream,
         };
         let health = line.health();
-        self.state = State::Open {
-            since: now,
-            health,
-            frames: 0,
-            moved_at: now,
-            stream,
-        };
-        Some(Change::Up { line, text })
+        self.state = State::Open { since: now, health, frames: 0, moved_at: now, stream };
+        Change::Up { line, text }
     }
 
     fn down(&mut self, now: Duration, error: DeviceError) -> Change<L> {
-        let before = std::mem::replace(&mut self.state, State::Closed { retry_at: now });
-        self.pause = match before {
+        match std::mem::replace(&mut self.state, State::Closed { retry_at: now }) {
             State::Open { since, stream, .. } => {
                 retire(stream);
-                let was_steady = now.saturating_sub(since) >= STEADY;
-                if was_steady { RETRY_FIRST } else { self.pause }
+                if now.saturating_sub(since) >= STEADY {
+                    self.pause = RETRY_FIRST;
+                } else {
+                    self.opener.relax();
+                }
             }
-            State::Opening { answer, .. } => {
-                // The device may be opened after all, and must be closed then.
-                retire_answer(answer);
-                self.pause
-            }
-            State::Closed { .. } => self.pause,
-        };
-        self.state = State::Closed {
-            retry_at: now + self.pause,
-        };
+            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => {}
+        }
+        self.state = State::Closed { retry_at: now + self.pause };
         self.pause = (self.pause * 2).min(RETRY_LAST);
         Change::Down { error }
     }
@@ -207,38 +188,24 @@ impl<L: super::Line> Supervisor<L> {
     /// On virtual time: moves the device by 10 ms.
     pub(crate) fn pump(&mut self) {
         match &mut self.state {
-            State::Open {
-                stream: Stream::Pumped(device),
-                ..
-            } => device.pump(),
-            State::Open {
-                stream: Stream::Driven(_),
-                ..
-            } => {}
-            State::Closed { .. } | State::Opening { .. } => self.opener.idle(),
+            State::Open { stream: Stream::Pumped(device), .. } => device.pump(),
+            State::Open { stream: Stream::Driven(_), .. } => {}
+            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => self.opener.idle(),
         }
     }
 
     /// Closes the device, and waits for that until `deadline`.
     pub(crate) fn close(&mut self, deadline: Instant) {
-        let before = std::mem::replace(
-            &mut self.state,
-            State::Closed {
-                retry_at: Duration::MAX,
-            },
-        );
+        let before = std::mem::replace(&mut self.state, State::Closed { retry_at: Duration::MAX });
         let closed = match before {
             State::Open { stream, .. } => retire(stream),
-            State::Opening { answer, .. } => retire_answer(answer),
+            State::Opening { answer, .. } | State::Overdue { answer } => retire_answer(answer),
             State::Closed { .. } => return,
         };
         match closed.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
             Err(RecvTimeoutError::Timeout) => {
-                tracing::warn!(
-                    device = self.opener.device(),
-                    "did not close in time and is left behind"
-                );
+                tracing::warn!(device = self.opener.device(), "did not close in time and is left behind");
             }
         }
     }
@@ -272,4 +239,177 @@ fn elsewhere(close: impl FnOnce() + Send + 'static) -> Receiver<()> {
         tracing::warn!("no thread to close an audio device on; closed on the audio thread");
     }
     closed
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+    use std::sync::Mutex;
+    use std::sync::mpsc::SyncSender;
+
+    use units::Hz;
+
+    use super::super::Pump;
+    use super::*;
+    use crate::rt::{Capture, CaptureLine, capture};
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// A device whose answers the test gives.
+    #[derive(Clone, Default)]
+    struct Bench(Arc<Mutex<Inner>>);
+
+    #[derive(Default)]
+    struct Inner {
+        asked: Vec<SyncSender<Answer<CaptureLine>>>,
+        relaxed: usize,
+        device: Option<Capture>,
+    }
+
+    struct Still;
+
+    impl Pump for Still {
+        fn pump(&mut self) {}
+    }
+
+    impl Opener for Bench {
+        type Line = CaptureLine;
+
+        fn device(&self) -> String {
+            "the bench".into()
+        }
+
+        fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
+            let (sender, receiver) = sync_channel(1);
+            self.0.lock().unwrap().asked.push(sender);
+            receiver
+        }
+
+        fn relax(&mut self) {
+            self.0.lock().unwrap().relaxed += 1;
+        }
+    }
+
+    impl Bench {
+        fn supervised(&self) -> Supervisor<CaptureLine> {
+            Supervisor::new(Box::new(self.clone()), Pacing::Stepped)
+        }
+
+        fn attempts(&self) -> usize {
+            self.0.lock().unwrap().asked.len()
+        }
+
+        fn refuse(&self) {
+            let error = DeviceError::Missing { device: self.device() };
+            self.0.lock().unwrap().asked.last().unwrap().send(Err(error)).unwrap();
+        }
+
+        fn open_up(&self) {
+            let (device, line) = capture(Hz::K48, 1);
+            let mut inner = self.0.lock().unwrap();
+            inner.device = Some(device);
+            let opened = Opened { line, stream: Stream::Pumped(Box::new(Still)), text: "open".into() };
+            inner.asked.last().unwrap().send(Ok(opened)).ok().unwrap();
+        }
+
+        fn deliver(&self) {
+            self.0.lock().unwrap().device.as_mut().unwrap().push(&[0.0f32; 480]);
+        }
+    }
+
+    /// What a poll found, as a word.
+    fn seen(supervisor: &mut Supervisor<CaptureLine>, now: Duration) -> String {
+        match supervisor.poll(now) {
+            None => "nothing".into(),
+            Some(Change::Up { .. }) => "up".into(),
+            Some(Change::Down { error }) => format!("{error:?}").split(' ').next().unwrap().to_lowercase(),
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_tried_for_ever_ever_more_slowly() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        let mut tried_at = Vec::new();
+        for now in (0..10_000).step_by(10).map(MS) {
+            let before = bench.attempts();
+            assert_eq!(seen(&mut supervisor, now), "nothing");
+            if bench.attempts() > before {
+                tried_at.push(now);
+                bench.refuse();
+                assert_eq!(seen(&mut supervisor, now), "missing");
+            }
+        }
+        assert_eq!(tried_at[..5], [MS(0), MS(500), MS(1_500), MS(3_000), MS(4_500)]);
+        assert!(tried_at.last().unwrap() > &MS(8_000));
+    }
+
+    #[test]
+    fn one_that_hangs_is_reported_once_and_taken_when_it_comes() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        assert_eq!(seen(&mut supervisor, MS(0)), "nothing");
+        assert_eq!(seen(&mut supervisor, MS(4_990)), "nothing");
+        assert_eq!(seen(&mut supervisor, MS(5_000)), "hung");
+        assert_eq!(seen(&mut supervisor, MS(3_600_000)), "nothing");
+        assert_eq!(bench.attempts(), 1, "no second thread hangs beside the first");
+        bench.open_up();
+        assert_eq!(seen(&mut supervisor, MS(3_600_010)), "up");
+    }
+
+    #[test]
+    fn an_opener_that_dies_is_a_failure_like_any_other() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        assert_eq!(seen(&mut supervisor, MS(0)), "nothing");
+        bench.0.lock().unwrap().asked.clear();
+        assert_eq!(seen(&mut supervisor, MS(10)), "failed");
+        assert_eq!(seen(&mut supervisor, MS(600)), "nothing");
+        assert_eq!(bench.attempts(), 1);
+    }
+
+    #[test]
+    fn silence_of_a_second_is_a_stall_but_the_first_frame_may_take_three() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        seen(&mut supervisor, MS(0));
+        bench.open_up();
+        assert_eq!(seen(&mut supervisor, MS(10)), "up");
+        assert_eq!(seen(&mut supervisor, MS(2_500)), "nothing");
+        bench.deliver();
+        assert_eq!(seen(&mut supervisor, MS(2_510)), "nothing");
+        assert_eq!(seen(&mut supervisor, MS(3_500)), "nothing");
+        assert_eq!(seen(&mut supervisor, MS(3_510)), "stalled");
+    }
+
+    #[test]
+    fn a_device_that_fails_early_gets_more_time_and_one_that_was_steady_does_not() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        let mut now = MS(0);
+        for (lives, relaxed) in [(1_000, 1), (2_000, 2), (12_000, 2)] {
+            while bench.0.lock().unwrap().device.is_none() {
+                seen(&mut supervisor, now);
+                if bench.attempts() > 0 {
+                    bench.open_up();
+                }
+                now += MS(10);
+            }
+            assert_eq!(seen(&mut supervisor, now), "up");
+            for _ in 0..lives / 10 {
+                bench.deliver();
+                now += MS(10);
+                assert_eq!(seen(&mut supervisor, now), "nothing");
+            }
+            let health = bench.0.lock().unwrap().device.take().unwrap().shared();
+            health.health.report.set("the server died".into()).unwrap();
+            health.health.fault.store(Fault::Broken.code(), Relaxed);
+            let Some(Change::Down { error }) = supervisor.poll(now) else { panic!("a fault was not seen") };
+            assert_eq!(error.line(), "the bench failed: the server died");
+            assert_eq!(bench.0.lock().unwrap().relaxed, relaxed);
+            bench.0.lock().unwrap().asked.clear();
+        }
+        assert_eq!(supervisor.pause, RETRY_FIRST * 2, "a steady device is back after the shortest pause");
+    }
 }

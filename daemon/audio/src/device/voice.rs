@@ -37,10 +37,7 @@ pub fn voice(span: Duration) -> Pcm {
     let mut samples = Vec::with_capacity(frames);
     for _ in 0..frames {
         let turn = ((at - GLIDE) / (1.0 - GLIDE)).max(0.0);
-        let (from, to) = (
-            VOWELS[syllable % VOWELS.len()],
-            VOWELS[(syllable + 1) % VOWELS.len()],
-        );
+        let (from, to) = (VOWELS[syllable % VOWELS.len()], VOWELS[(syllable + 1) % VOWELS.len()]);
         let pitch = 120.0 * (1.0 + 0.15 * (TAU * 1.3 * time).sin());
         let sound = throat.next(pitch / rate, |n| from[n] * (1.0 - turn) + to[n] * turn);
         samples.push(sound * (PI * at).sin().max(0.0).powf(0.4));
@@ -51,13 +48,8 @@ pub fn voice(span: Duration) -> Pcm {
             syllable += 1;
         }
     }
-    let peak = samples
-        .iter()
-        .fold(1e-9, |peak: f32, sample| peak.max(sample.abs()));
-    let scaled: Vec<i16> = samples
-        .iter()
-        .map(|sample| i16::from_f32(sample / peak * 0.1))
-        .collect();
+    let peak = samples.iter().fold(1e-9, |peak: f32, sample| peak.max(sample.abs()));
+    let scaled: Vec<i16> = samples.iter().map(|sample| i16::from_f32(sample / peak * 0.1)).collect();
     Pcm::new(Hz::K16, scaled)
 }
 

@@ -14,11 +14,7 @@ pub(crate) const RAMP_FRAMES: u16 = 240;
 impl Ramp {
     /// A gain at rest.
     pub(crate) const fn new(gain: f32) -> Self {
-        Self {
-            gain,
-            target: gain,
-            left: 0,
-        }
+        Self { gain, target: gain, left: 0 }
     }
 
     /// Moves to `gain` within the next [`RAMP_FRAMES`], from wherever it is.
@@ -93,15 +89,8 @@ mod tests {
 
     /// The largest difference between neighbours, from silence to silence.
     fn largest_step(samples: &[f32]) -> f32 {
-        let padded: Vec<f32> = [0.0]
-            .into_iter()
-            .chain(samples.iter().copied())
-            .chain([0.0])
-            .collect();
-        padded
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]).abs())
-            .fold(0.0, f32::max)
+        let padded: Vec<f32> = [0.0].into_iter().chain(samples.iter().copied()).chain([0.0]).collect();
+        padded.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f32::max)
     }
 
     #[test]

@@ -12,23 +12,14 @@ pub(crate) struct Meter {
 impl Meter {
     /// Counts `samples` in; any number, nominal ±1.0.
     pub(crate) fn add(&mut self, samples: &[f32]) {
-        self.energy += samples
-            .iter()
-            .map(|sample| f64::from(sample * sample))
-            .sum::<f64>();
-        self.samples = self
-            .samples
-            .saturating_add(u32::try_from(samples.len()).unwrap_or(u32::MAX));
+        self.energy += samples.iter().map(|sample| f64::from(sample * sample)).sum::<f64>();
+        self.samples = self.samples.saturating_add(u32::try_from(samples.len()).unwrap_or(u32::MAX));
     }
 
     /// RMS since the last reading; silence when nothing has passed.
     pub(crate) fn take(&mut self) -> Db {
         let Self { energy, samples } = std::mem::take(self);
-        if samples == 0 {
-            Db::SILENCE
-        } else {
-            amplitude((energy / f64::from(samples)).sqrt())
-        }
+        if samples == 0 { Db::SILENCE } else { amplitude((energy / f64::from(samples)).sqrt()) }
     }
 }
 

@@ -17,24 +17,14 @@ pub(crate) struct Resampler {
 
 enum Kind {
     Same,
-    Converting {
-        engine: Box<dyn rubato::Resampler<f32>>,
-        block: Vec<f32>,
-    },
+    Converting { engine: Box<dyn rubato::Resampler<f32>>, block: Vec<f32> },
 }
 
 impl Resampler {
     /// A converter from one rate to another, 10 ms at a time or the next longer block the two rates share.
     pub(crate) fn new(from: Hz, to: Hz) -> Self {
-        let kind = if from == to {
-            Kind::Same
-        } else {
-            Kind::converting(engine(from, to))
-        };
-        Self {
-            kind,
-            waiting: Vec::new(),
-        }
+        let kind = if from == to { Kind::Same } else { Kind::converting(engine(from, to)) };
+        Self { kind, waiting: Vec::new() }
     }
 
     /// Takes `samples` and appends what they complete to `out`, nominal ±1.0 in, the same or a little over out.
@@ -83,9 +73,8 @@ impl Kind {
 
 fn process<'a>(engine: &mut dyn rubato::Resampler<f32>, input: &[f32], block: &'a mut [f32]) -> &'a [f32] {
     let frames = block.len();
-    let adapters = SequentialSlice::new(input, 1, input.len())
-        .ok()
-        .zip(SequentialSlice::new_mut(block, 1, frames).ok());
+    let adapters =
+        SequentialSlice::new(input, 1, input.len()).ok().zip(SequentialSlice::new_mut(block, 1, frames).ok());
     let made =
         adapters.and_then(|(input, mut output)| engine.process_into_buffer(&input, &mut output, None).ok());
     // Both buffers have the size the engine asked for, so it never refuses them.
@@ -149,12 +138,8 @@ pub fn convert(pcm: &Pcm, to: Hz) -> Pcm {
     while output.len() < skip + length {
         resampler.push(&silence, &mut output);
     }
-    let samples: Vec<i16> = output
-        .iter()
-        .skip(skip)
-        .take(length)
-        .map(|sample| i16::from_f32(*sample))
-        .collect();
+    let samples: Vec<i16> =
+        output.iter().skip(skip).take(length).map(|sample| i16::from_f32(*sample)).collect();
     Pcm::new(to, samples)
 }
 
@@ -166,9 +151,7 @@ mod tests {
 
     use super::*;
 
-    const RATES: [u32; 9] = [
-        8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 47_999, 48_000, 96_000,
-    ];
+    const RATES: [u32; 9] = [8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 47_999, 48_000, 96_000];
 
     fn hz(rate: u32) -> Hz {
         Hz::new(rate).unwrap()
@@ -176,9 +159,7 @@ mod tests {
 
     fn tone(rate: u32, frequency: f32, frames: usize) -> Vec<f32> {
         #[expect(clippy::cast_precision_loss, reason = "a test signal of seconds")]
-        (0..frames)
-            .map(|n| 0.5 * (TAU * frequency * n as f32 / rate as f32).sin())
-            .collect()
+        (0..frames).map(|n| 0.5 * (TAU * frequency * n as f32 / rate as f32).sin()).collect()
     }
 
     fn streamed(from: u32, to: u32, input: &[f32], piece: usize) -> (Vec<f32>, usize) {
@@ -195,11 +176,7 @@ mod tests {
     fn allowed(from: u32, to: u32, frequency: f32) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "rates are small")]
         let frame = 0.5 * TAU * frequency / from.min(to) as f32;
-        if from.is_multiple_of(8_000) && to.is_multiple_of(8_000) {
-            0.01
-        } else {
-            0.01 + frame
-        }
+        if from.is_multiple_of(8_000) && to.is_multiple_of(8_000) { 0.01 } else { 0.01 + frame }
     }
 
     /// The largest difference between two signals.
@@ -219,10 +196,7 @@ mod tests {
                 let steady = &output[edge + delay..output.len() - edge];
                 let off = apart(steady, &expected[edge..]);
                 assert!(off < allowed(from, to, 1_000.0), "{from} to {to}: {off}");
-                assert!(
-                    delay * 100 <= to as usize * 2,
-                    "{from} to {to}: {delay} frames of delay"
-                );
+                assert!(delay * 100 <= to as usize * 2, "{from} to {to}: {delay} frames of delay");
                 assert!(
                     output.len() + to as usize / 20 > to as usize,
                     "{from} to {to}: {} frames",
@@ -235,10 +209,7 @@ mod tests {
     #[test]
     fn how_the_input_is_cut_changes_nothing() {
         let input = tone(44_100, 700.0, 44_100);
-        assert_eq!(
-            streamed(44_100, 16_000, &input, 441),
-            streamed(44_100, 16_000, &input, 7)
-        );
+        assert_eq!(streamed(44_100, 16_000, &input, 441), streamed(44_100, 16_000, &input, 7));
     }
 
     #[test]
@@ -248,10 +219,7 @@ mod tests {
         assert!(apart(&output[1_600..14_400], &[0.0; 12_800]) < 0.001);
         let (speech, delay) = streamed(48_000, 16_000, &tone(48_000, 7_600.0, 48_000), 480);
         let expected = tone(16_000, 7_600.0, 16_000);
-        assert!(
-            apart(&speech[1_600 + delay..14_400], &expected[1_600..]) < 0.02,
-            "7.6 kHz passes"
-        );
+        assert!(apart(&speech[1_600 + delay..14_400], &expected[1_600..]) < 0.02, "7.6 kHz passes");
     }
 
     #[test]
@@ -276,11 +244,7 @@ mod tests {
                 let converted = convert(&Pcm::new(hz(from), source.clone()), hz(to));
                 assert_eq!(converted.rate(), hz(to));
                 let exact = source.len() as u64 * u64::from(to);
-                assert_eq!(
-                    converted.frames().0,
-                    exact.div_ceil(u64::from(from)),
-                    "{from} to {to}"
-                );
+                assert_eq!(converted.frames().0, exact.div_ceil(u64::from(from)), "{from} to {to}");
                 let got: Vec<f32> = converted.samples().iter().map(|sample| sample.to_f32()).collect();
                 let expected = tone(to, 440.0, got.len());
                 let edge = to as usize / 50;

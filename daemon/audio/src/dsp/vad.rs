@@ -44,8 +44,7 @@ impl Vad {
         let mut change = None;
         while !samples.is_empty() {
             let (head, tail) = samples.split_at(samples.len().min(WINDOW - self.window.len()));
-            self.window
-                .extend(head.iter().map(|sample| sample.clamp(-1.0, 1.0)));
+            self.window.extend(head.iter().map(|sample| sample.clamp(-1.0, 1.0)));
             samples = tail;
             if self.window.len() == WINDOW {
                 let score = self.detector.predict_f32(&self.window);
@@ -68,9 +67,7 @@ impl Vad {
 /// Whole detector windows in `span`, rounded up.
 fn windows(span: Duration) -> u32 {
     let frames = Hz::K16.frames_in(span).0;
-    u32::try_from(frames.div_ceil(WINDOW as u64))
-        .unwrap_or(u32::MAX)
-        .max(1)
+    u32::try_from(frames.div_ceil(WINDOW as u64)).unwrap_or(u32::MAX).max(1)
 }
 
 fn span(windows: u32, frames: usize) -> Duration {
@@ -93,11 +90,7 @@ enum State {
 
 impl Speech {
     const fn new(onset: u32, hangover: u32) -> Self {
-        Self {
-            onset,
-            hangover,
-            state: State::Quiet { run: 0 },
-        }
+        Self { onset, hangover, state: State::Quiet { run: 0 } }
     }
 
     /// Takes the verdict on one window, `newer` frames of which have been given since.
@@ -110,9 +103,7 @@ impl Speech {
                     return None;
                 }
                 self.state = State::Speaking { voiced: run, gap: 0 };
-                Some(Change::Started {
-                    onset_ago: span(run, newer),
-                })
+                Some(Change::Started { onset_ago: span(run, newer) })
             }
             State::Speaking { voiced, gap } => {
                 if is_voiced {
@@ -129,9 +120,7 @@ impl Speech {
     fn end(&mut self) -> Option<Change> {
         match std::mem::replace(&mut self.state, State::Quiet { run: 0 }) {
             State::Quiet { .. } => None,
-            State::Speaking { voiced, .. } => Some(Change::Ended {
-                voiced: span(voiced, 0),
-            }),
+            State::Speaking { voiced, .. } => Some(Change::Ended { voiced: span(voiced, 0) }),
         }
     }
 }
@@ -167,10 +156,7 @@ mod tests {
     #[test]
     fn onset_counts_the_frames_given_since() {
         let mut speech = Speech::new(1, 1);
-        assert_eq!(
-            speech.window(true, 160),
-            Some(Change::Started { onset_ago: MS(26) })
-        );
+        assert_eq!(speech.window(true, 160), Some(Change::Started { onset_ago: MS(26) }));
     }
 
     #[test]
@@ -183,11 +169,7 @@ mod tests {
 
     fn speech(span: Duration) -> Vec<f32> {
         let voice = crate::convert(&crate::sim::voice(span), Hz::K16);
-        voice
-            .samples()
-            .iter()
-            .map(|sample| f32::from(*sample) / 32_768.0)
-            .collect()
+        voice.samples().iter().map(|sample| f32::from(*sample) / 32_768.0).collect()
     }
 
     fn heard(vad: &mut Vad, samples: &[f32]) -> Vec<Change> {
@@ -213,10 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_below_the_floor_is_not_speech_whatever_the_detector_thinks() {
-        let mut vad = Vad::new(Config {
-            floor: Db(-20.0),
-            ..Config::default()
-        });
+        let mut vad = Vad::new(Config { floor: Db(-20.0), ..Config::default() });
         let whisper: Vec<f32> = speech(MS(1_500)).iter().map(|sample| sample * 0.02).collect();
         assert_eq!(heard(&mut vad, &whisper), []);
     }

@@ -52,8 +52,10 @@ pub struct PlaybackShared {
     pub health: Arc<Health>,
     /// Frames taken from the ring.
     pub consumed: AtomicU64,
-    /// Frames of silence made up since the ring was first fed.
+    /// Frames of silence made up while an utterance played.
     pub underrun: AtomicU64,
+    /// Whether an utterance plays; a ring that runs dry at other times is not heard.
+    pub playing: AtomicBool,
     /// Of the frames taken from the ring, how many had yet to leave the loudspeaker when the callback returned.
     pub delay_frames: AtomicU64,
 }
@@ -85,20 +87,8 @@ pub fn capture(rate: Hz, channels: u16) -> (Capture, CaptureLine) {
     let channels = channels.max(1);
     let (producer, consumer) = RingBuffer::new(frames(rate, CAPTURE_RING) * usize::from(channels));
     let shared = Arc::new(CaptureShared::default());
-    let device = Capture {
-        ring: producer,
-        channels: usize::from(channels),
-        shared: Arc::clone(&shared),
-    };
-    (
-        device,
-        CaptureLine {
-            ring: consumer,
-            rate,
-            channels,
-            shared,
-        },
-    )
+    let device = Capture { ring: producer, channels: usize::from(channels), shared: Arc::clone(&shared) };
+    (device, CaptureLine { ring: consumer, rate, channels, shared })
 }
 
 impl Capture {
@@ -138,7 +128,6 @@ const FULL_SCALE: f32 = 32_767.0 / 32_768.0;
 pub struct Playback {
     ring: Consumer<f32>,
     channels: usize,
-    fed: bool,
     shared: Arc<PlaybackShared>,
 }
 
@@ -162,21 +151,8 @@ pub fn playback(rate: Hz, channels: u16, period: usize) -> (Playback, PlaybackLi
     let (producer, consumer) = RingBuffer::new(frames(rate, PLAYBACK_RING).max(period.saturating_mul(3)));
     let shared = Arc::new(PlaybackShared::default());
     let channels = usize::from(channels.max(1));
-    let device = Playback {
-        ring: consumer,
-        channels,
-        fed: false,
-        shared: Arc::clone(&shared),
-    };
-    (
-        device,
-        PlaybackLine {
-            ring: producer,
-            rate,
-            period,
-            shared,
-        },
-    )
+    let device = Playback { ring: consumer, channels, shared: Arc::clone(&shared) };
+    (device, PlaybackLine { ring: producer, rate, period, shared })
 }
 
 impl Playback {
@@ -195,8 +171,7 @@ impl Playback {
             chunk.commit_all();
         }
         silence.fill(S::from_f32(0.0));
-        self.fed |= ready > 0;
-        if self.fed {
+        if self.shared.playing.load(Relaxed) {
             self.shared.underrun.fetch_add((wanted - ready) as u64, Relaxed);
         }
         if let Some(Frames(first)) = delay {
@@ -214,9 +189,7 @@ impl Playback {
 }
 
 fn frames(rate: Hz, span: Duration) -> usize {
-    usize::try_from(rate.frames_in(span).0)
-        .unwrap_or(usize::MAX)
-        .max(1)
+    usize::try_from(rate.frames_in(span).0).unwrap_or(usize::MAX).max(1)
 }
 
 #[cfg(test)]
@@ -278,11 +251,8 @@ mod tests {
         let mut out = [9i16; 8];
         device.fill(&mut out, None);
         assert_eq!(out, [0; 8]);
-        assert_eq!(
-            line.shared.underrun.load(Relaxed),
-            0,
-            "nothing was due before the first feed"
-        );
+        assert_eq!(line.shared.underrun.load(Relaxed), 0, "no utterance plays");
+        line.shared.playing.store(true, Relaxed);
 
         line.ring.push_entire_slice(&[0.5, -1.0, 2.0]).unwrap();
         let mut out = [9i16; 8];
