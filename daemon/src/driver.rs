@@ -322,7 +322,11 @@ impl Running {
     }
 
     fn disconnect(&mut self) {
-        self.dial_next = None;
+        if self.dial_next.take().is_some() {
+            // It was never dialled; what the session asked for has ended all the same.
+            let text = "closed by us before it was opened".to_owned();
+            self.inputs.push_back(Input::LinkClosed(LinkFailure { cause: FailureCause::Requested, text }));
+        }
         if let Some((link, _)) = &self.link {
             link.close();
         }
@@ -339,9 +343,8 @@ impl Running {
     fn on_line(&mut self, line: Line) {
         let Line { utterance, kind, flushes, rendered } = line;
         if flushes != self.flushes {
-            // The session has counted it as cut already.
             debug!(%utterance, "a line was flushed before it was rendered");
-            return;
+            return self.feed(not_heard(utterance));
         }
         match rendered {
             Ok(pcm) => {

@@ -53,10 +53,7 @@ impl Sensors {
     #[must_use]
     pub fn attach(lane: &Lane, driver: Box<dyn Sensor>) -> Self {
         let channels = driver.channels().into();
-        Self {
-            driver: lane.attach(driver),
-            channels,
-        }
+        Self { driver: lane.attach(driver), channels }
     }
 
     /// Every channel, in the driver's order.
@@ -103,10 +100,7 @@ impl Outputs {
     #[must_use]
     pub fn attach(lane: &Lane, driver: Box<dyn DigitalOut>) -> Self {
         let channels = driver.channels().into();
-        Self {
-            driver: lane.attach(driver),
-            channels,
-        }
+        Self { driver: lane.attach(driver), channels }
     }
 
     /// Every channel, in the driver's order.
@@ -123,10 +117,7 @@ impl Outputs {
     pub async fn set(&self, name: &str, on: bool, deadline: Instant) -> Result<bool, HalError> {
         let id = find(&self.channels, name)?.id.clone();
         let asked = id.clone();
-        self.driver
-            .call(deadline, move |output| output.set(&asked, on))
-            .await
-            .map_err(|error| error.on(&id))
+        self.driver.call(deadline, move |output| output.set(&asked, on)).await.map_err(|error| error.on(&id))
     }
 
     /// How the driver and its lane are doing.
@@ -137,13 +128,7 @@ impl Outputs {
 }
 
 fn find<'a>(channels: &'a [Descriptor], name: &str) -> Result<&'a Descriptor, HalError> {
-    channels
-        .iter()
-        .find(|descriptor| descriptor.id == name)
-        .ok_or_else(|| {
-            HalError::new(
-                ErrorKind::NotFound,
-                &format!("no channel `{name}` among {}", channels.len()),
-            )
-        })
+    channels.iter().find(|descriptor| descriptor.id == name).ok_or_else(|| {
+        HalError::new(ErrorKind::NotFound, &format!("no channel `{name}` among {}", channels.len()))
+    })
 }

@@ -21,11 +21,7 @@ pub(crate) enum Breaker {
     /// Calls go through; this many failed in a row.
     Closed { failures: u32 },
     /// Calls are answered with `cause` until `until`; then one goes through as a probe.
-    Resting {
-        until: Instant,
-        rest: Duration,
-        cause: HalError,
-    },
+    Resting { until: Instant, rest: Duration, cause: HalError },
 }
 
 impl Breaker {
@@ -54,21 +50,15 @@ impl Breaker {
         let blamed = failure.filter(|error| error.kind.blames_device());
         *self = match (&*self, blamed) {
             (_, None) => Self::Closed { failures: 0 },
-            (Self::Closed { failures }, Some(_)) if failures + 1 < BREAKER_FAILURES => Self::Closed {
-                failures: failures + 1,
-            },
-            (Self::Closed { .. }, Some(cause)) => Self::Resting {
-                until: now + BREAKER_REST_MIN,
-                rest: BREAKER_REST_MIN,
-                cause: cause.clone(),
-            },
+            (Self::Closed { failures }, Some(_)) if failures + 1 < BREAKER_FAILURES => {
+                Self::Closed { failures: failures + 1 }
+            }
+            (Self::Closed { .. }, Some(cause)) => {
+                Self::Resting { until: now + BREAKER_REST_MIN, rest: BREAKER_REST_MIN, cause: cause.clone() }
+            }
             (Self::Resting { rest, .. }, Some(cause)) => {
                 let rest = (*rest * 2).min(BREAKER_REST_MAX);
-                Self::Resting {
-                    until: now + rest,
-                    rest,
-                    cause: cause.clone(),
-                }
+                Self::Resting { until: now + rest, rest, cause: cause.clone() }
             }
         };
     }
@@ -109,9 +99,7 @@ mod tests {
     #[test]
     fn the_rest_doubles_up_to_its_bound() {
         let mut now = Instant::now();
-        let mut breaker = Breaker::Closed {
-            failures: BREAKER_FAILURES - 1,
-        };
+        let mut breaker = Breaker::Closed { failures: BREAKER_FAILURES - 1 };
         let mut rests = Vec::new();
         for _ in 0..8 {
             breaker.settle(now, Some(&failure()));

@@ -132,20 +132,13 @@ impl HalError {
                 break;
             }
         }
-        Self {
-            kind,
-            channel: ChannelId::new(),
-            detail: kept,
-        }
+        Self { kind, channel: ChannelId::new(), detail: kept }
     }
 
     /// The same error, of this channel.
     #[must_use]
     pub fn on(self, channel: &ChannelId) -> Self {
-        Self {
-            channel: channel.clone(),
-            ..self
-        }
+        Self { channel: channel.clone(), ..self }
     }
 
     /// One plain sentence for a person: no id, no code, no detail.
@@ -154,11 +147,7 @@ impl HalError {
         if self.channel.is_empty() {
             return format!("the device {}", self.kind.says());
         }
-        format!(
-            "the device for {} {}",
-            self.channel.replace(['_', '.'], " "),
-            self.kind.says()
-        )
+        format!("the device for {} {}", self.channel.replace(['_', '.'], " "), self.kind.says())
     }
 }
 
@@ -169,11 +158,7 @@ impl fmt::Display for HalError {
         } else {
             write!(f, "channel `{}` {}", self.channel, self.kind.says())?;
         }
-        if self.detail.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ": {}", self.detail)
-        }
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
     }
 }
 
@@ -186,10 +171,7 @@ mod tests {
     fn the_person_hears_no_detail() {
         let channel = ChannelId::try_from("cold_storage.temperature").unwrap();
         let error = HalError::new(ErrorKind::Unplugged, "ENODEV on /dev/i2c-1").on(&channel);
-        assert_eq!(
-            error.public(),
-            "the device for cold storage temperature is unplugged"
-        );
+        assert_eq!(error.public(), "the device for cold storage temperature is unplugged");
         assert_eq!(
             error.to_string(),
             "channel `cold_storage.temperature` is unplugged: ENODEV on /dev/i2c-1"

@@ -87,27 +87,16 @@ impl Lane {
         let shared = Shared::named(name, false);
         let (queue, calls) = sync_channel(QUEUE);
         let worker = Arc::clone(&shared);
-        thread::Builder::new()
-            .name(format!("lane-{name}"))
-            .spawn(move || serve(&worker, &calls))?;
-        Ok(Self {
-            shared,
-            executor: Executor::Thread(queue),
-        })
+        thread::Builder::new().name(format!("lane-{name}")).spawn(move || serve(&worker, &calls))?;
+        Ok(Self { shared, executor: Executor::Thread(queue) })
     }
 
     /// A lane without a thread: calls run inside the caller's poll, so on virtual time they take no time at all. Its
     /// drivers must not block.
     #[must_use]
     pub fn inline(name: &str) -> Self {
-        let bus = InlineBus {
-            places: Semaphore::new(QUEUE + 1),
-            turn: tokio::sync::Mutex::new(()),
-        };
-        Self {
-            shared: Shared::named(name, true),
-            executor: Executor::Inline(Arc::new(bus)),
-        }
+        let bus = InlineBus { places: Semaphore::new(QUEUE + 1), turn: tokio::sync::Mutex::new(()) };
+        Self { shared: Shared::named(name, true), executor: Executor::Inline(Arc::new(bus)) }
     }
 
     /// Puts a driver on this lane.
@@ -244,10 +233,7 @@ fn serve(shared: &Shared, calls: &Receiver<Arc<Slot>>) {
         let mut state = lock(&shared.state);
         state.running = Some(deadline);
         while state.stalls > 0 {
-            state = shared
-                .resumed
-                .wait(state)
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = shared.resumed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
         drop(state);
         job();
@@ -265,19 +251,13 @@ pub struct Handle<D: ?Sized> {
 
 impl<D: ?Sized> Clone for Handle<D> {
     fn clone(&self) -> Self {
-        Self {
-            lane: self.lane.clone(),
-            driver: Arc::clone(&self.driver),
-            breaker: Arc::clone(&self.breaker),
-        }
+        Self { lane: self.lane.clone(), driver: Arc::clone(&self.driver), breaker: Arc::clone(&self.breaker) }
     }
 }
 
 impl<D: ?Sized> fmt::Debug for Handle<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("lane", &self.lane.shared.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Handle").field("lane", &self.lane.shared.name).finish_non_exhaustive()
     }
 }
 
@@ -396,17 +376,11 @@ enum Ended<R> {
 }
 
 fn queue_full() -> HalError {
-    HalError::new(
-        ErrorKind::Busy,
-        &format!("{QUEUE} calls wait already; nothing was done"),
-    )
+    HalError::new(ErrorKind::Busy, &format!("{QUEUE} calls wait already; nothing was done"))
 }
 
 fn never_its_turn() -> HalError {
-    HalError::new(
-        ErrorKind::Busy,
-        "its turn on the bus did not come in time; nothing was done",
-    )
+    HalError::new(ErrorKind::Busy, "its turn on the bus did not come in time; nothing was done")
 }
 
 fn no_answer() -> HalError {

@@ -71,12 +71,7 @@ pub fn warehouse_of<'a>(
             .flat_map(|zone| {
                 [
                     channel(zone, Class::Temperature, Unit::Celsius, Range::of_units(-40, 85)),
-                    channel(
-                        zone,
-                        Class::Humidity,
-                        Unit::PercentRelativeHumidity,
-                        Range::of_units(0, 100),
-                    ),
+                    channel(zone, Class::Humidity, Unit::PercentRelativeHumidity, Range::of_units(0, 100)),
                 ]
             })
             .collect(),

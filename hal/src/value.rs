@@ -84,10 +84,7 @@ impl Value {
         if !number.is_finite() || number.abs() > LIMIT {
             return None;
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "bounded above: the product is below 2^63"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "bounded above: the product is below 2^63")]
         let micro = (number * 1e6).round() as i64;
         Some(Self::Fixed { micro, unit })
     }
@@ -191,10 +188,7 @@ impl Range {
     /// From whole units, both ends included.
     #[must_use]
     pub const fn of_units(min: i32, max: i32) -> Self {
-        Self {
-            min_micro: min as i64 * 1_000_000,
-            max_micro: max as i64 * 1_000_000,
-        }
+        Self { min_micro: min as i64 * 1_000_000, max_micro: max as i64 * 1_000_000 }
     }
 
     /// Whether `value` lies inside. Values without a number always do.
@@ -228,9 +222,7 @@ impl Descriptor {
     /// The part of the id before the last dot: where the channel is.
     #[must_use]
     pub fn place(&self) -> &str {
-        self.id
-            .rsplit_once('.')
-            .map_or(self.id.as_str(), |(place, _)| place)
+        self.id.rsplit_once('.').map_or(self.id.as_str(), |(place, _)| place)
     }
 }
 
@@ -247,18 +239,9 @@ mod tests {
     #[test]
     fn numbers_keep_their_millionths() {
         let value = Value::fixed(4.2, Unit::Celsius);
-        assert_eq!(
-            value,
-            Some(Value::Fixed {
-                micro: 4_200_000,
-                unit: Unit::Celsius
-            })
-        );
+        assert_eq!(value, Some(Value::Fixed { micro: 4_200_000, unit: Unit::Celsius }));
         assert_eq!(value.and_then(|v| v.as_f64()), Some(4.2));
-        assert_eq!(
-            Value::fixed(-0.000_000_4, Unit::Volt).and_then(|v| v.as_f64()),
-            Some(0.0)
-        );
+        assert_eq!(Value::fixed(-0.000_000_4, Unit::Volt).and_then(|v| v.as_f64()), Some(0.0));
     }
 
     #[test]

@@ -52,10 +52,7 @@ fn kind<T: std::fmt::Debug>(result: Result<T, HalError>) -> ErrorKind {
 async fn calls_run_one_after_another_on_the_same_driver() {
     let handle = lane();
     note(&handle, "first").await.unwrap();
-    assert_eq!(
-        note(&handle.clone(), "second").await.unwrap(),
-        ["first", "second"]
-    );
+    assert_eq!(note(&handle.clone(), "second").await.unwrap(), ["first", "second"]);
 }
 
 #[tokio::test]
@@ -137,9 +134,8 @@ async fn a_call_whose_turn_did_not_come_is_busy_and_did_nothing() {
 #[tokio::test]
 async fn a_driver_panic_ends_its_lane_and_nothing_else() {
     let handle = lane();
-    let panicked = handle.call(Instant::now() + HOUR, |_| -> Result<(), HalError> {
-        panic!("a bug in the driver")
-    });
+    let panicked =
+        handle.call(Instant::now() + HOUR, |_| -> Result<(), HalError> { panic!("a bug in the driver") });
     assert_eq!(kind(panicked.await), ErrorKind::Bus);
     assert_eq!(handle.health(), Health::Failed);
     assert_eq!(kind(note(&handle, "after").await), ErrorKind::Bus);
@@ -201,10 +197,7 @@ async fn a_stall_that_ends_in_time_only_delays_calls_and_keeps_their_order() {
     for call in calls {
         call.await.unwrap().unwrap();
     }
-    assert_eq!(
-        note(&handle, "last").await.unwrap(),
-        ["first", "second", "third", "last"]
-    );
+    assert_eq!(note(&handle, "last").await.unwrap(), ["first", "second", "third", "last"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -62,20 +62,13 @@ pub fn processor_and_memory(scratch: &Scratch) -> Vec<Figure> {
             .note("both ways: uplink open over room noise, a reply plays; echo handling off"),
         Figure::new("CPU per second of audio", format!("{:.1} ms", active * 10.0)),
         Figure::new("memory idle, RSS / PSS", idle_memory.to_string()).peer("27 MiB PSS"),
-        Figure::new(
-            "memory with audio both ways, RSS / PSS / RSS peak",
-            memory.with_peak(),
-        )
-        .goal("≤ 25 / – / 40 MB"),
+        Figure::new("memory with audio both ways, RSS / PSS / RSS peak", memory.with_peak())
+            .goal("≤ 25 / – / 40 MB"),
     ]
 }
 
 fn whole(number: f64) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a small positive count"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive count")]
     let count = number.ceil() as usize;
     count
 }
@@ -93,12 +86,8 @@ fn processor_time(pid: u32) -> Duration {
     let stat = proc_file(pid, "stat");
     // The name, in parentheses, may hold anything; the 14th and 15th fields of proc(5) are 12th and 13th after it.
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-    let ticks: u64 = after
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
+    let ticks: u64 =
+        after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
 }
 
@@ -118,11 +107,7 @@ struct Memory {
 impl Memory {
     fn of(pid: u32) -> Self {
         let (smaps, status) = (proc_file(pid, "smaps_rollup"), proc_file(pid, "status"));
-        Self {
-            rss: field(&smaps, "Rss:"),
-            pss: field(&smaps, "Pss:"),
-            peak: field(&status, "VmHWM:"),
-        }
+        Self { rss: field(&smaps, "Rss:"), pss: field(&smaps, "Pss:"), peak: field(&status, "VmHWM:") }
     }
 
     fn with_peak(&self) -> String {
@@ -142,8 +127,7 @@ fn mib(kib: u64) -> String {
 
 fn field(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or_default()
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
 /// This program once more, with streams only ([`crate::streams::idle_both_ways`]).
@@ -189,9 +173,7 @@ pub fn start_up(scratch: &Scratch) -> Vec<Figure> {
     for round in 0..STARTS {
         let path = scratch.path().join(format!("notify-{round}"));
         let socket = UnixDatagram::bind(&path).unwrap_or_else(|error| panic!("no notify socket: {error}"));
-        socket
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .expect("20 s is a valid timeout");
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("20 s is a valid timeout");
         let subject = Subject::start_with(scratch, Engage::Always, vec![("NOTIFY_SOCKET", path.into())]);
         match readiness(&socket) {
             Ok(at) => ready.push(at - subject.started),
@@ -211,10 +193,7 @@ fn readiness(socket: &UnixDatagram) -> io::Result<Instant> {
     loop {
         let length = socket.recv(&mut buffer)?;
         let now = Instant::now();
-        if buffer[..length]
-            .split(|&byte| byte == b'\n')
-            .any(|line| line == b"READY=1")
-        {
+        if buffer[..length].split(|&byte| byte == b'\n').any(|line| line == b"READY=1") {
             return Ok(now);
         }
     }

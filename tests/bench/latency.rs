@@ -33,13 +33,8 @@ pub fn mic_to_socket(scratch: &Scratch) -> Vec<Figure> {
     let subject = Subject::start(scratch, Engage::Always);
     let _ = subject.model.first_audio();
     let gap = Duration::from_millis(300);
-    let track = signal::click_track(
-        Hz::K48,
-        MARKS,
-        Duration::from_millis(500),
-        gap,
-        Duration::from_millis(60),
-    );
+    let track =
+        signal::click_track(Hz::K48, MARKS, Duration::from_millis(500), gap, Duration::from_millis(60));
     let track = Pcm::new(Hz::K48, track);
     let ear = Ear::open(MICROPHONE, track.span() + Duration::from_secs(20));
     sleep(SETTLE);
@@ -67,14 +62,9 @@ pub fn mic_to_socket(scratch: &Scratch) -> Vec<Figure> {
         beyond.push((*arrival - cause).saturating_sub(rest));
         rests.push(rest);
     }
-    let note = format!(
-        "a click lay {} before the end of its 20 ms message",
-        Spread::of(&rests)
-    );
+    let note = format!("a click lay {} before the end of its 20 ms message", Spread::of(&rests));
     vec![
-        Figure::spread("mic → socket", &whole, MARKS)
-            .peer("22 ms")
-            .note(&note),
+        Figure::spread("mic → socket", &whole, MARKS).peer("22 ms").note(&note),
         Figure::spread("mic → socket, beyond the message it is in", &beyond, MARKS).goal("≤ 15 ms p99"),
     ]
 }
@@ -115,10 +105,7 @@ pub fn socket_to_speaker(scratch: &Scratch, floor: &Figure) -> Vec<Figure> {
     sleep(LATEST);
     let spans = spans(&sent, &times(&ear.stop()));
     let speaker = Figure::spread("socket → speaker", &spans, MARKS);
-    vec![
-        speaker.floor(floor).peer("0 ms").goal("≤ 15 ms p99 beyond"),
-        interruption(&subject, floor),
-    ]
+    vec![speaker.floor(floor).peer("0 ms").goal("≤ 15 ms p99 beyond"), interruption(&subject, floor)]
 }
 
 /// Where the click is in a reply: after any fade-in.
@@ -144,11 +131,7 @@ fn interruption(subject: &Subject, floor: &Figure) -> Figure {
         .filter_map(|&at| {
             let (from, until) = (heard.frame_at(at), heard.frame_at(at + LATEST));
             let last = signal::last_sound(&heard.samples, from, until, SILENT)?;
-            Some(
-                heard
-                    .time_of(Frames(last as u64).span(Hz::K48))
-                    .saturating_duration_since(at),
-            )
+            Some(heard.time_of(Frames(last as u64).span(Hz::K48)).saturating_duration_since(at))
         })
         .collect();
     Figure::spread("`interrupted` → silence", &spans, INTERRUPTIONS)
@@ -167,10 +150,7 @@ fn tone(span: Duration) -> Vec<i16> {
 
 /// When the clicks of a recording were there.
 fn times(heard: &Heard) -> Vec<Instant> {
-    signal::clicks(&heard.samples, Hz::K48)
-        .into_iter()
-        .map(|at| heard.time_of(at))
-        .collect()
+    signal::clicks(&heard.samples, Hz::K48).into_iter().map(|at| heard.time_of(at)).collect()
 }
 
 /// For each cause the time to the first effect after it and before the next cause. A cause without one has none.
@@ -179,10 +159,7 @@ fn spans(causes: &[Instant], effects: &[Instant]) -> Vec<Duration> {
     for (index, &cause) in causes.iter().enumerate() {
         let end = causes.get(index + 1).copied().unwrap_or(cause + LATEST);
         spans.extend(
-            effects
-                .iter()
-                .find(|&&effect| effect >= cause && effect < end)
-                .map(|&effect| effect - cause),
+            effects.iter().find(|&&effect| effect >= cause && effect < end).map(|&effect| effect - cause),
         );
     }
     spans
@@ -224,11 +201,6 @@ pub fn play(pcm: &Pcm, sink: &str, scratch: &Scratch) -> Player {
 }
 
 fn paplay(sink: &str, path: &Path) -> Child {
-    let child = Command::new("paplay")
-        .arg("--device")
-        .arg(sink)
-        .arg(path)
-        .stdin(Stdio::null())
-        .spawn();
+    let child = Command::new("paplay").arg("--device").arg(sink).arg(path).stdin(Stdio::null()).spawn();
     child.unwrap_or_else(|error| panic!("paplay does not start: {error}"))
 }

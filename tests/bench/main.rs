@@ -86,11 +86,7 @@ fn within_the_card() -> ExitCode {
         .envs(rig.env())
         .status()
         .expect("a program that runs can run again");
-    if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what the program is for")]
@@ -145,18 +141,10 @@ fn machine() -> String {
     let kernel = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");
     let load = load.split(' ').next().unwrap_or_default();
-    let build = if cfg!(debug_assertions) {
-        "dev build: no figures to quote"
-    } else {
-        "release build"
-    };
+    let build = if cfg!(debug_assertions) { "dev build: no figures to quote" } else { "release build" };
     let version = Command::new(voiced_binary()).arg("--version").output();
-    let version = version
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
+    let version =
+        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let version = version.lines().next().unwrap_or_default();
-    format!(
-        "{version}, {build}; {cpu} × {cores}, Linux {}, load {load} after the run",
-        kernel.trim()
-    )
+    format!("{version}, {build}; {cpu} × {cores}, Linux {}, load {load} after the run", kernel.trim())
 }

@@ -58,9 +58,7 @@ impl Model {
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime can be made").block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0")
-                    .await
-                    .expect("loopback has free ports");
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
                 let local = listener.local_addr().expect("it is bound");
                 tell.send(local).expect("the caller waits for it");
                 serve(&listener, orders, &uplink).await;
@@ -87,11 +85,7 @@ impl Model {
         let empty = |uplink: &mut Uplink| uplink.arrivals.is_empty();
         let waited = self.heard.changed.wait_timeout_while(state, limit, empty);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state
-            .arrivals
-            .first()
-            .expect("the daemon sends microphone audio within 20 s")
-            .0
+        state.arrivals.first().expect("the daemon sends microphone audio within 20 s").0
     }
 
     /// Everything the microphone sent since the last call.
@@ -133,11 +127,8 @@ impl Model {
 
     fn order(&self, messages: Vec<Value>) -> Instant {
         let (sent, at) = mpsc::sync_channel(1);
-        self.send
-            .send(Order { messages, sent })
-            .expect("the server runs as long as the process");
-        at.recv_timeout(Duration::from_secs(10))
-            .expect("the daemon is connected and reads")
+        self.send.send(Order { messages, sent }).expect("the server runs as long as the process");
+        at.recv_timeout(Duration::from_secs(10)).expect("the daemon is connected and reads")
     }
 }
 
@@ -149,11 +140,7 @@ impl Shared {
     fn hear(&self, now: Instant, pcm: &[u8]) {
         let mut uplink = self.lock();
         let (pairs, _) = pcm.as_chunks::<2>();
-        uplink.samples.extend(
-            pairs
-                .iter()
-                .map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0),
-        );
+        uplink.samples.extend(pairs.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0));
         let frames = uplink.samples.len();
         uplink.arrivals.push((now, frames));
         drop(uplink);

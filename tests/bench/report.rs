@@ -23,11 +23,7 @@ impl Spread {
             let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
             sorted.get(index).copied().unwrap_or_default()
         };
-        Self {
-            p50: rank(50),
-            p99: rank(99),
-            count: sorted.len(),
-        }
+        Self { p50: rank(50), p99: rank(99), count: sorted.len() }
     }
 }
 
@@ -76,9 +72,7 @@ impl Figure {
         figure.spread = Some(spread);
         if spread.count < expected {
             let lost = expected - spread.count;
-            figure.notes.push(format!(
-                "{lost} of {expected} marks were not found and are not in it"
-            ));
+            figure.notes.push(format!("{lost} of {expected} marks were not found and are not in it"));
         }
         figure
     }
@@ -139,18 +133,8 @@ pub fn table(figures: &[Figure]) -> String {
                 format!(" [{}]", notes.len())
             })
             .collect();
-        let Figure {
-            name,
-            value,
-            floor,
-            beyond,
-            goal,
-            peer,
-            ..
-        } = figure;
-        text.push_str(&format!(
-            "| {name}{marks} | {value} | {floor} | {beyond} | {goal} | {peer} |\n"
-        ));
+        let Figure { name, value, floor, beyond, goal, peer, .. } = figure;
+        text.push_str(&format!("| {name}{marks} | {value} | {floor} | {beyond} | {goal} | {peer} |\n"));
     }
     if !notes.is_empty() {
         text.push('\n');
@@ -170,39 +154,20 @@ mod tests {
     #[test]
     fn percentiles_are_spans_that_were_measured() {
         let spans: Vec<Duration> = (1..=200).rev().map(MS).collect();
-        assert_eq!(
-            Spread::of(&spans),
-            Spread {
-                p50: MS(100),
-                p99: MS(198),
-                count: 200
-            }
-        );
-        assert_eq!(
-            Spread::of(&[MS(7)]),
-            Spread {
-                p50: MS(7),
-                p99: MS(7),
-                count: 1
-            }
-        );
+        assert_eq!(Spread::of(&spans), Spread { p50: MS(100), p99: MS(198), count: 200 });
+        assert_eq!(Spread::of(&[MS(7)]), Spread { p50: MS(7), p99: MS(7), count: 1 });
         assert_eq!(Spread::of(&[]).count, 0);
     }
 
     #[test]
     fn the_floor_is_taken_off_and_lost_marks_are_said() {
         let floor = Figure::spread("floor", &[MS(20)], 1);
-        let figure = Figure::spread("it", &[MS(30), MS(50)], 3)
-            .floor(&floor)
-            .goal("≤ 15 ms");
+        let figure = Figure::spread("it", &[MS(30), MS(50)], 3).floor(&floor).goal("≤ 15 ms");
         let text = table(&[figure]);
         assert!(
             text.contains("| it [1] | 30.0 / 50.0 ms | 20.0 ms | 10.0 / 30.0 ms (1.5 ×) | ≤ 15 ms |  |"),
             "{text}"
         );
-        assert!(
-            text.ends_with("[1] 1 of 3 marks were not found and are not in it\n"),
-            "{text}"
-        );
+        assert!(text.ends_with("[1] 1 of 3 marks were not found and are not in it\n"), "{text}");
     }
 }

@@ -57,10 +57,7 @@ pub fn clicks(recording: &[f32], rate: Hz) -> Vec<Duration> {
         if middle.iter().all(|sample| f64::from(sample.abs()) < FLOOR) {
             continue;
         }
-        let energy: f64 = here
-            .iter()
-            .map(|&sample| f64::from(sample) * f64::from(sample))
-            .sum();
+        let energy: f64 = here.iter().map(|&sample| f64::from(sample) * f64::from(sample)).sum();
         let product: f64 = here.iter().zip(&shape).map(|(&a, b)| f64::from(a) * b).sum();
         let score = product / (energy.sqrt() * norm).max(f64::MIN_POSITIVE);
         if score < MATCH {
@@ -75,10 +72,7 @@ pub fn clicks(recording: &[f32], rate: Hz) -> Vec<Duration> {
             _ => found.push((start, score)),
         }
     }
-    found
-        .into_iter()
-        .map(|(start, _)| units::Frames(start as u64).span(rate))
-        .collect()
+    found.into_iter().map(|(start, _)| units::Frames(start as u64).span(rate)).collect()
 }
 
 /// The last frame at or after `from` and before `until` that is louder than `floor`; `None` if there is none.
@@ -86,10 +80,7 @@ pub fn clicks(recording: &[f32], rate: Hz) -> Vec<Duration> {
 pub fn last_sound(recording: &[f32], from: usize, until: usize, floor: f32) -> Option<usize> {
     let until = until.min(recording.len());
     let from = from.min(until);
-    recording[from..until]
-        .iter()
-        .rposition(|sample| sample.abs() > floor)
-        .map(|at| from + at)
+    recording[from..until].iter().rposition(|sample| sample.abs() > floor).map(|at| from + at)
 }
 
 /// `count` clicks in `rate` mono, the first after `lead`, each `gap` after the last plus a part of `spread` that
@@ -103,10 +94,7 @@ pub fn click_track(rate: Hz, count: usize, lead: Duration, gap: Duration, spread
     for _ in 0..count {
         #[expect(clippy::cast_possible_truncation, reason = "within ±32767")]
         track.extend(shape.iter().map(|&sample| (sample * 32_767.0) as i16));
-        track.resize(
-            track.len() + frames(gap + phases.part_of(spread)) - shape.len(),
-            0,
-        );
+        track.resize(track.len() + frames(gap + phases.part_of(spread)) - shape.len(), 0);
     }
     track
 }
@@ -134,10 +122,7 @@ mod tests {
     fn clicks_are_found_where_they_were_put_whatever_their_level() {
         for rate in [Hz::K16, Hz::K24, Hz::K48] {
             let track = click_track(rate, 3, MS(100), MS(300), Duration::ZERO);
-            let quiet: Vec<f32> = track
-                .iter()
-                .map(|&sample| f32::from(sample) / 32_768.0 / 8.0)
-                .collect();
+            let quiet: Vec<f32> = track.iter().map(|&sample| f32::from(sample) / 32_768.0 / 8.0).collect();
             let found = clicks(&quiet, rate);
             assert_eq!(found, [MS(100), MS(400), MS(700)], "{rate}");
         }
@@ -145,13 +130,9 @@ mod tests {
 
     #[test]
     fn other_sounds_are_no_clicks() {
-        let tone: Vec<f32> = (0..16_000_u16)
-            .map(|n| (f32::from(n) * 0.4).sin() * 0.5)
-            .collect();
+        let tone: Vec<f32> = (0..16_000_u16).map(|n| (f32::from(n) * 0.4).sin() * 0.5).collect();
         assert!(clicks(&tone, Hz::K16).is_empty());
-        let step: Vec<f32> = (0..16_000_u16)
-            .map(|n| if n < 8_000 { 0.0 } else { 0.5 })
-            .collect();
+        let step: Vec<f32> = (0..16_000_u16).map(|n| if n < 8_000 { 0.0 } else { 0.5 }).collect();
         assert!(clicks(&step, Hz::K16).is_empty());
     }
 

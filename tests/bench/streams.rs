@@ -22,11 +22,7 @@ const NEAR: Duration = Duration::from_secs(1);
 const POLL: Option<Duration> = Some(Duration::from_millis(500));
 
 fn config(frames: u32) -> StreamConfig {
-    StreamConfig {
-        channels: 1,
-        sample_rate: Hz::K48.get(),
-        buffer_size: BufferSize::Fixed(frames),
-    }
+    StreamConfig { channels: 1, sample_rate: Hz::K48.get(), buffer_size: BufferSize::Fixed(frames) }
 }
 
 /// # Panics
@@ -81,9 +77,7 @@ impl Ear {
             POLL,
         );
         let stream = stream.unwrap_or_else(|error| panic!("{name} cannot be opened for capture: {error}"));
-        stream
-            .play()
-            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        stream.play().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         Self { stream, heard }
     }
 
@@ -95,11 +89,7 @@ impl Ear {
     pub fn stop(self) -> Heard {
         drop(self.stream);
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        assert!(
-            heard.faults.is_empty(),
-            "the harness's capture failed, measure again: {:?}",
-            heard.faults
-        );
+        assert!(heard.faults.is_empty(), "the harness's capture failed, measure again: {:?}", heard.faults);
         heard
     }
 }
@@ -127,13 +117,9 @@ impl Heard {
     #[must_use]
     pub fn time_of(&self, position: Duration) -> Instant {
         let span = |frames: usize| Frames(frames as u64).span(Hz::K48);
-        let near = self
-            .deliveries
-            .iter()
-            .filter(|(_, frames)| span(*frames).abs_diff(position) <= NEAR);
-        let earliest = near
-            .filter_map(|(at, frames)| (*at + NEAR * 2 + position).checked_sub(span(*frames)))
-            .min();
+        let near = self.deliveries.iter().filter(|(_, frames)| span(*frames).abs_diff(position) <= NEAR);
+        let earliest =
+            near.filter_map(|(at, frames)| (*at + NEAR * 2 + position).checked_sub(span(*frames))).min();
         earliest.expect("the recording has deliveries all along") - NEAR * 2
     }
 
@@ -141,10 +127,7 @@ impl Heard {
     #[must_use]
     pub fn frame_at(&self, at: Instant) -> usize {
         let next = self.deliveries.partition_point(|(time, _)| *time < at);
-        self.deliveries
-            .get(next)
-            .or(self.deliveries.last())
-            .map_or(0, |(_, frames)| *frames)
+        self.deliveries.get(next).or(self.deliveries.last()).map_or(0, |(_, frames)| *frames)
     }
 }
 
@@ -184,14 +167,8 @@ impl Mouth {
             POLL,
         );
         let stream = stream.unwrap_or_else(|error| panic!("{name} cannot be opened for playback: {error}"));
-        stream
-            .play()
-            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-        Self {
-            _stream: stream,
-            ask,
-            handed,
-        }
+        stream.play().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self { _stream: stream, ask, handed }
     }
 
     /// Plays a click and gives the time at which its first frame was handed to the device.
@@ -201,9 +178,7 @@ impl Mouth {
     #[must_use]
     pub fn click(&self) -> Instant {
         self.ask.send(()).expect("the stream holds the other end");
-        self.handed
-            .recv_timeout(Duration::from_secs(5))
-            .expect("the virtual card takes frames all the time")
+        self.handed.recv_timeout(Duration::from_secs(5)).expect("the virtual card takes frames all the time")
     }
 }
 
@@ -229,9 +204,7 @@ pub fn idle_both_ways(capture: &str, playback: &str, end: impl FnOnce()) {
     );
     let output = output.unwrap_or_else(|error| panic!("{playback} cannot be opened for playback: {error}"));
     for stream in [&input, &output] {
-        stream
-            .play()
-            .unwrap_or_else(|error| panic!("a stream does not start: {error}"));
+        stream.play().unwrap_or_else(|error| panic!("a stream does not start: {error}"));
     }
     end();
 }

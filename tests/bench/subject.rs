@@ -54,11 +54,7 @@ impl Subject {
         env.extend(more);
         let started = Instant::now();
         let daemon = Daemon::start([OsString::from("run"), "--config".into(), config.into()], env);
-        Self {
-            daemon,
-            model,
-            started,
-        }
+        Self { daemon, model, started }
     }
 
     /// Waits until both devices are open.
@@ -71,8 +67,5 @@ impl Subject {
 
 /// The variables that lead to the virtual card, as this process has them.
 pub fn rig_env() -> Vec<(&'static str, OsString)> {
-    RIG_VARIABLES
-        .iter()
-        .filter_map(|&name| std::env::var_os(name).map(|value| (name, value)))
-        .collect()
+    RIG_VARIABLES.iter().filter_map(|&name| std::env::var_os(name).map(|value| (name, value))).collect()
 }

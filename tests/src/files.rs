@@ -27,32 +27,28 @@ pub fn voiced_binary() -> &'static Path {
 /// a moment; a stale binary would test yesterday's code.
 fn build() -> PathBuf {
     let profile_dir = profile_dir();
-    let profile = profile_dir
-        .file_name()
-        .and_then(|name| name.to_str())
-        .expect("cargo names profiles in ASCII");
+    let profile =
+        profile_dir.file_name().and_then(|name| name.to_str()).expect("cargo names profiles in ASCII");
     let profile = if profile == "debug" { "dev" } else { profile };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "build",
-            "--package",
-            "voiced",
-            "--bin",
-            "voiced",
-            "--profile",
-            profile,
-        ])
+    let mut build = Command::new(cargo);
+    // Cargo tells a test about its package; build scripts that look at such variables would run again, and again in the
+    // next build outside.
+    let about_us = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+    for (name, _) in env::vars_os() {
+        if about_us.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
+            build.env_remove(name);
+        }
+    }
+    let status = build
+        .args(["build", "--package", "voiced", "--bin", "voiced", "--profile", profile])
         .arg("--manifest-path")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml"))
         .arg("--target-dir")
         .arg(target_dir())
         .status()
         .expect("cargo runs: it runs the tests too");
-    assert!(
-        status.success(),
-        "`cargo build -p voiced` failed: its errors are above"
-    );
+    assert!(status.success(), "`cargo build -p voiced` failed: its errors are above");
     profile_dir.join("voiced")
 }
 
@@ -61,19 +57,12 @@ fn profile_dir() -> PathBuf {
     let exe = env::current_exe().expect("the path of a running program is known");
     let folder = exe.parent().expect("a program is in a folder");
     // Test binaries are in `deps`, others beside it.
-    let profile = if folder.ends_with("deps") {
-        folder.parent()
-    } else {
-        Some(folder)
-    };
+    let profile = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
     profile.expect("cargo's folders are nested").to_owned()
 }
 
 fn target_dir() -> PathBuf {
-    profile_dir()
-        .parent()
-        .expect("cargo's folders are nested")
-        .to_owned()
+    profile_dir().parent().expect("cargo's folders are nested").to_owned()
 }
 
 /// An empty folder for the wire logs of the test `name`: `<target>/wire-logs/<name>`, or the same below
@@ -156,9 +145,7 @@ pub fn wav(path: &Path, pcm: &Pcm) {
         sample_format: hound::SampleFormat::Int,
     };
     let written = hound::WavWriter::create(path, spec).and_then(|mut writer| {
-        pcm.samples()
-            .iter()
-            .try_for_each(|&sample| writer.write_sample(sample))?;
+        pcm.samples().iter().try_for_each(|&sample| writer.write_sample(sample))?;
         writer.finalize()
     });
     written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));

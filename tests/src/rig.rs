@@ -24,13 +24,8 @@ pub const SPEAKER: &str = "rig_speaker";
 pub const SPEAKER_LOOP: &str = "rig_loop";
 
 /// The variables that lead a program to the card: those of [`Rig::env`].
-pub const RIG_VARIABLES: [&str; 5] = [
-    "ALSA_CONFIG_PATH",
-    "PULSE_SERVER",
-    "PULSE_COOKIE",
-    "XDG_RUNTIME_DIR",
-    "HOME",
-];
+pub const RIG_VARIABLES: [&str; 5] =
+    ["ALSA_CONFIG_PATH", "PULSE_SERVER", "PULSE_COOKIE", "XDG_RUNTIME_DIR", "HOME"];
 
 /// A running virtual sound card. Dropping it ends every process of it.
 ///
@@ -50,12 +45,8 @@ impl Rig {
     #[must_use]
     pub fn start() -> Self {
         let scratch = Scratch::new();
-        let output = script()
-            .arg("start")
-            .arg("--dir")
-            .arg(scratch.path())
-            .output()
-            .expect("bash is everywhere");
+        let output =
+            script().arg("start").arg("--dir").arg(scratch.path()).output().expect("bash is everywhere");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(
             output.status.success(),
@@ -63,10 +54,7 @@ impl Rig {
             said(&output.stdout),
             said(&output.stderr),
         );
-        let mut rig = Self {
-            warm: Vec::new(),
-            scratch,
-        };
+        let mut rig = Self { warm: Vec::new(), scratch };
         let zeros = File::open("/dev/zero").expect("Linux has it");
         rig.warm.push(rig.client(
             &["pacat", "--latency-msec=20", "--device=micbus"],
@@ -115,27 +103,15 @@ impl Rig {
     /// If the recorder cannot be started.
     #[must_use]
     pub fn record(&self) -> Recorder {
-        let args = [
-            "parec",
-            "--device=speaker.monitor",
-            "--raw",
-            "--format=s16le",
-            "--rate=48000",
-            "--channels=1",
-        ];
+        let args =
+            ["parec", "--device=speaker.monitor", "--raw", "--format=s16le", "--rate=48000", "--channels=1"];
         let args = [&args[..], &["--latency-msec=20"]].concat();
         let mut client = self.client(&args, Stdio::null(), Stdio::piped());
         let stream = client.0.stdout.take().expect("it was asked for");
-        let tape = Arc::new(Tape {
-            samples: Mutex::default(),
-            grown: Condvar::new(),
-        });
+        let tape = Arc::new(Tape { samples: Mutex::default(), grown: Condvar::new() });
         let writer = Arc::clone(&tape);
         thread::spawn(move || writer.fill(stream));
-        Recorder {
-            tape,
-            _client: client,
-        }
+        Recorder { tape, _client: client }
     }
 
     fn client(&self, command: &[&str], stdin: Stdio, stdout: Stdio) -> Client {
@@ -155,21 +131,12 @@ impl Drop for Rig {
     fn drop(&mut self) {
         self.warm.clear();
         // What can be done has been done if the script fails; the folder goes either way.
-        drop(
-            script()
-                .arg("stop")
-                .arg("--dir")
-                .arg(self.scratch.path())
-                .stdout(Stdio::null())
-                .status(),
-        );
+        drop(script().arg("stop").arg("--dir").arg(self.scratch.path()).stdout(Stdio::null()).status());
     }
 }
 
 fn script() -> Command {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "rig", "audio-rig.sh"]
-        .iter()
-        .collect();
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "rig", "audio-rig.sh"].iter().collect();
     let mut command = Command::new("bash");
     command.arg(path).stdin(Stdio::null());
     command
@@ -186,10 +153,7 @@ impl Client {
     /// If it failed.
     pub fn finished(mut self) {
         let status = self.0.wait().expect("it is our child");
-        assert!(
-            status.success(),
-            "a client of the virtual sound card failed: {status}"
-        );
+        assert!(status.success(), "a client of the virtual sound card failed: {status}");
     }
 }
 
@@ -221,8 +185,7 @@ impl Tape {
             let fresh: Vec<u8> = fresh.collect();
             let (pairs, rest) = fresh.as_chunks::<2>();
             odd = rest.first().copied();
-            self.lock()
-                .extend(pairs.iter().map(|pair| i16::from_le_bytes(*pair)));
+            self.lock().extend(pairs.iter().map(|pair| i16::from_le_bytes(*pair)));
             self.grown.notify_all();
         }
     }
@@ -250,16 +213,8 @@ impl Recorder {
         let mut samples = self.tape.lock();
         while Hz::K48.frames_in(end).0 > samples.len() as u64 {
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(
-                !left.is_zero(),
-                "the virtual loudspeaker delivers no audio: is the sound server alive?"
-            );
-            samples = self
-                .tape
-                .grown
-                .wait_timeout(samples, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            assert!(!left.is_zero(), "the virtual loudspeaker delivers no audio: is the sound server alive?");
+            samples = self.tape.grown.wait_timeout(samples, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -245,7 +245,9 @@ impl Seen {
     #[must_use]
     pub fn said(&self, id: &str) -> Pcm {
         let said = self.report.said.iter().find(|said| said.id == id);
-        said.unwrap_or_else(|| panic!("`{id}` was not said; the model said {:?}", self.report.said)).pcm.clone()
+        said.unwrap_or_else(|| panic!("`{id}` was not said; the model said {:?}", self.report.said))
+            .pcm
+            .clone()
     }
 
     /// Fails if the client broke the protocol or the scenario expected something else.
@@ -254,7 +256,12 @@ impl Seen {
     /// With what was wrong.
     pub fn assert_clean(&self) {
         assert!(self.report.violations.is_empty(), "violations: {:#?}", self.report.violations);
-        assert!(self.report.unmet.is_empty(), "unmet: {:#?}\nnotices: {:#?}", self.report.unmet, self.notices);
+        assert!(
+            self.report.unmet.is_empty(),
+            "unmet: {:#?}\nnotices: {:#?}",
+            self.report.unmet,
+            self.notices
+        );
         let mut ids: Vec<&str> = self.report.answers.iter().map(|answer| answer.id.as_str()).collect();
         ids.sort_unstable();
         let answers = ids.len();

@@ -58,11 +58,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The daemon speaks this and waits for a person's yes; the example takes it for given.
     writeln!(out, "{}", tool.summary(&args).ok_or("it has a gate")??)?;
     let answer = tool.run(args, Cx::for_test()).await;
-    writeln!(
-        out,
-        "{:#}\nthe lamp reads {:?}",
-        answer.body,
-        world.output("loading_dock.lamp")
-    )?;
+    writeln!(out, "{:#}\nthe lamp reads {:?}", answer.body, world.output("loading_dock.lamp"))?;
     Ok(())
 }

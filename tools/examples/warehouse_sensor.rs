@@ -26,10 +26,7 @@ async fn read_temperature(
     let channel = format!("{}.temperature", args.zone);
     // A hardware fault becomes one plain sentence for the person; its detail goes to the log.
     let reading = sensors.read(&channel, cx.deadline()).await?;
-    let temp_c = reading
-        .value
-        .as_f64()
-        .ok_or(ToolError::public("the sensor has no reading"))?;
+    let temp_c = reading.value.as_f64().ok_or(ToolError::public("the sensor has no reading"))?;
     Ok(ToolResult::ok(format!("It is {temp_c} °C in '{}'.", args.zone))
         .data(json!({"zone": args.zone, "temp_c": temp_c}))
         .event("zone_reading", json!({"zone": args.zone, "temp_c": temp_c}))
@@ -44,17 +41,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let tools = ToolSet::builder()
         .hal(sensors)
-        .tool(
-            tool(read_temperature)
-                .effect(Effect::Read)
-                .needs_result_now()
-                .instruct("• TEMPERATURE RULE (`read_temperature`):\n  1. Do not invent readings without calling the tool."),
-        )
+        .tool(tool(read_temperature).effect(Effect::Read).needs_result_now().instruct(
+            "• TEMPERATURE RULE (`read_temperature`):\n  1. Do not invent readings without calling the tool.",
+        ))
         .build()?;
 
-    let tool = tools
-        .find("read_temperature")
-        .ok_or("the tool was declared above")?;
+    let tool = tools.find("read_temperature").ok_or("the tool was declared above")?;
     let args = tool.prepare(&json!({"zone": "cold_storage"}))?;
     let answer = tool.run(args, Cx::for_test()).await;
     writeln!(std::io::stdout(), "{}\n\n{:#}", tools.rules(), answer.body)?;

@@ -63,24 +63,15 @@ pub(crate) fn checked(
     tidy(schema, &mut args, "", unknown, &mut faults);
     faults.extend(validator.iter_errors(&args).map(|error| {
         let at = error.instance_path().as_str();
-        (
-            if at.is_empty() { ROOT } else { at }.to_owned(),
-            error.to_string(),
-        )
+        (if at.is_empty() { ROOT } else { at }.to_owned(), error.to_string())
     }));
-    if faults.is_empty() {
-        Ok(args)
-    } else {
-        Err(told(&faults))
-    }
+    if faults.is_empty() { Ok(args) } else { Err(told(&faults)) }
 }
 
 /// All faults in one text.
 pub(crate) fn told(faults: &[(String, String)]) -> String {
-    let faults: Vec<String> = faults
-        .iter()
-        .map(|(at, text)| format!("{at}: {}", shortened(text, FAULT_CHARS_MAX)))
-        .collect();
+    let faults: Vec<String> =
+        faults.iter().map(|(at, text)| format!("{at}: {}", shortened(text, FAULT_CHARS_MAX))).collect();
     shortened(&faults.join("; "), FAULTS_CHARS_MAX)
 }
 
@@ -118,15 +109,8 @@ fn tidy(schema: &Value, value: &mut Value, at: &str, unknown: Unknown, faults: &
 /// Whether the properties a schema names are all there are. One that says otherwise, or takes its properties from
 /// elsewhere, is left to the validator.
 fn is_closed(schema: &Value) -> bool {
-    const OPEN: [&str; 7] = [
-        "patternProperties",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "if",
-        "dependentSchemas",
-        "unevaluatedProperties",
-    ];
+    const OPEN: [&str; 7] =
+        ["patternProperties", "anyOf", "oneOf", "allOf", "if", "dependentSchemas", "unevaluatedProperties"];
     let extra = schema.get("additionalProperties");
     extra.is_none_or(|extra| *extra == Value::Bool(false)) && OPEN.iter().all(|key| schema.get(key).is_none())
 }
@@ -138,20 +122,13 @@ fn close(
     unknown: Unknown,
     faults: &mut Vec<(String, String)>,
 ) {
-    let strangers: Vec<String> = fields
-        .keys()
-        .filter(|key| !known.contains_key(*key))
-        .cloned()
-        .collect();
+    let strangers: Vec<String> = fields.keys().filter(|key| !known.contains_key(*key)).cloned().collect();
     for key in strangers {
         fields.remove(&key);
         match unknown {
             Unknown::Drop => tracing::debug!(field = %format!("{at}/{key}"), "unknown argument left out"),
             Unknown::Refuse => {
-                faults.push((
-                    format!("{at}/{}", escaped(&key)),
-                    "there is no such argument".to_owned(),
-                ));
+                faults.push((format!("{at}/{}", escaped(&key)), "there is no such argument".to_owned()));
             }
         }
     }

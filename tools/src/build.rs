@@ -106,17 +106,10 @@ impl ToolSetBuilder {
                 tools.push(ErasedTool::new(declaration, validator, Arc::clone(&hal)));
             } else {
                 let tool = declaration.name;
-                faults.extend(found.into_iter().map(|fault| BuildError {
-                    tool: tool.clone(),
-                    fault,
-                }));
+                faults.extend(found.into_iter().map(|fault| BuildError { tool: tool.clone(), fault }));
             }
         }
-        if faults.is_empty() {
-            Ok(ToolSet::new(tools))
-        } else {
-            Err(BuildErrors(faults))
-        }
+        if faults.is_empty() { Ok(ToolSet::new(tools)) } else { Err(BuildErrors(faults)) }
     }
 }
 
@@ -206,9 +199,7 @@ fn schema_faults(schema: &Value) -> Vec<String> {
     }
     let depth = depth(schema);
     if depth > SCHEMA_DEPTH_MAX {
-        faults.push(format!(
-            "the arguments nest {depth} deep: expected at most {SCHEMA_DEPTH_MAX}"
-        ));
+        faults.push(format!("the arguments nest {depth} deep: expected at most {SCHEMA_DEPTH_MAX}"));
     }
     faults
 }
@@ -225,9 +216,7 @@ fn property_names(schema: &Value) -> Vec<String> {
 
 fn mentions_ref(schema: &Value) -> bool {
     let mut found = false;
-    walk(schema, &mut |node| {
-        found |= node.get("$ref").is_some_and(Value::is_string)
-    });
+    walk(schema, &mut |node| found |= node.get("$ref").is_some_and(Value::is_string));
     found
 }
 
@@ -243,10 +232,7 @@ fn walk(node: &Value, visit: &mut impl FnMut(&Value)) {
 /// How many objects and arrays of arguments lie inside one another, the root counted.
 fn depth(schema: &Value) -> usize {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let inner = properties
-        .into_iter()
-        .flat_map(|known| known.values())
-        .chain(schema.get("items"));
+    let inner = properties.into_iter().flat_map(|known| known.values()).chain(schema.get("items"));
     match schema.get("type").and_then(Value::as_str) {
         Some("object" | "array") => 1 + inner.map(depth).max().unwrap_or(0),
         _ => 0,

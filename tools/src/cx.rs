@@ -169,11 +169,7 @@ impl Cx {
         match crate::shape::to_json(&payload) {
             Ok(payload) => {
                 let name = name.to_owned();
-                (self.0.notify)(CallNotice::Event {
-                    call: self.call(),
-                    name,
-                    payload,
-                });
+                (self.0.notify)(CallNotice::Event { call: self.call(), name, payload });
             }
             Err(fault) => tracing::warn!(event = name, %fault, "event dropped"),
         }

@@ -45,10 +45,7 @@ impl<A> Gate<A> {
     /// `Send 'closed' to 0 7 7 0 0.`; the device speaks it and adds its own question. It must not end in a word that
     /// is an answer.
     pub fn voice(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
-        Self {
-            summary: Box::new(summary),
-            slots: Box::new(|_| Vec::new()),
-        }
+        Self { summary: Box::new(summary), slots: Box::new(|_| Vec::new()) }
     }
 
     /// The pieces that must be heard exactly: digits, amounts, names.
@@ -156,8 +153,7 @@ impl<A: 'static> ToolBuilder<A> {
             }
             // An empty struct has a schema without properties; a declaration wants them said.
             if root.get("type").and_then(Value::as_str) == Some("object") {
-                root.entry("properties")
-                    .or_insert_with(|| Value::Object(serde_json::Map::new()));
+                root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
             }
         }
         Self::erased(name, description, schema, needs, body_of(body))
@@ -186,10 +182,7 @@ impl<A: 'static> ToolBuilder<A> {
             built_in: false,
             ends_session: false,
         };
-        Self {
-            declaration,
-            args: PhantomData,
-        }
+        Self { declaration, args: PhantomData }
     }
 
     /// Another name than the function's: letters, digits and `_`, at most 64, not starting with a digit.

@@ -98,10 +98,7 @@ impl Extract for Cx {
 
 impl<T: ?Sized + Send + Sync + 'static> Extract for Hal<T> {
     fn need() -> Option<Need> {
-        Some(Need {
-            type_id: TypeId::of::<T>(),
-            type_name: type_name::<T>(),
-        })
+        Some(Need { type_id: TypeId::of::<T>(), type_name: type_name::<T>() })
     }
 
     fn extract(_: &Cx, hal: &HalMap) -> Option<Self> {
@@ -167,11 +164,7 @@ handlers! {
 
 /// A body whose handle is missing: only reachable by calling a tool of no built set.
 fn unbuilt() -> BoxFuture<'static, RawOutcome> {
-    Box::pin(async {
-        Err(ToolError::public(
-            "this device does not have the hardware for that",
-        ))
-    })
+    Box::pin(async { Err(ToolError::public("this device does not have the hardware for that")) })
 }
 
 /// Declares a function as a tool. Its name is the function's; a closure must be [`ToolBuilder::named`].
@@ -179,9 +172,7 @@ pub fn tool<Marker, H: Handler<Marker>>(function: H) -> ToolBuilder<H::Args> {
     // `core::any::type_name` promises no format; a test pins the one in use, and `named` is the way out.
     let path = type_name::<H>();
     let name = path.rsplit("::").next().unwrap_or(path);
-    ToolBuilder::new::<H::Args>(name, H::needs(), move |args, cx, hal| {
-        function.call(args, cx, hal)
-    })
+    ToolBuilder::new::<H::Args>(name, H::needs(), move |args, cx, hal| function.call(args, cx, hal))
 }
 
 /// A tool with state of its own, or a name known only at run time.

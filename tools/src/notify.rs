@@ -123,20 +123,11 @@ async fn send(args: SendNotification, cx: Cx, outbox: Arc<dyn Outbox>) -> Result
     };
     cx.begin_effect()?;
     match outbox.post(post).await {
-        Ok(Reply {
-            status: 200..=299, ..
-        }) => Ok(ToolResult::ok("The message was sent.")
+        Ok(Reply { status: 200..=299, .. }) => Ok(ToolResult::ok("The message was sent.")
             .then_say(ON_SUCCESS)
-            .event(
-                "notification_sent",
-                json!({"phone_ends_in": args.phone.last_four()}),
-            )),
+            .event("notification_sent", json!({"phone_ends_in": args.phone.last_four()}))),
         Ok(Reply { status, body }) => {
-            let blame = if status < 500 {
-                "refused the message"
-            } else {
-                "has a fault"
-            };
+            let blame = if status < 500 { "refused the message" } else { "has a fault" };
             let result = ToolResult::error(format!("the notification service {blame} (HTTP {status})"));
             Ok(match body {
                 Some(body) => result.data(body),

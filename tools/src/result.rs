@@ -28,11 +28,7 @@ pub struct ToolResult {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     /// `ok`, `running`: a status and what to say about it.
-    Said {
-        status: Said,
-        message: String,
-        data: Option<Value>,
-    },
+    Said { status: Said, message: String, data: Option<Value> },
     /// `error`: what went wrong, fit to be said.
     Failed { error: String, data: Option<Value> },
     /// A value without words of its own.
@@ -59,38 +55,24 @@ impl ToolResult {
 
     /// It worked. `text` is what the model may say about it, in plain words; may be empty.
     pub fn ok(text: impl Into<String>) -> Self {
-        Self::with(Content::Said {
-            status: Said::Success,
-            message: text.into(),
-            data: None,
-        })
+        Self::with(Content::Said { status: Said::Success, message: text.into(), data: None })
     }
 
     /// It did not work, and `text` says why in words fit for the person.
     pub fn error(text: impl Into<String>) -> Self {
-        Self::with(Content::Failed {
-            error: text.into(),
-            data: None,
-        })
+        Self::with(Content::Failed { error: text.into(), data: None })
     }
 
     /// It has been started and goes on; `text` says so.
     pub fn running(text: impl Into<String>) -> Self {
-        Self::with(Content::Said {
-            status: Said::Running,
-            message: text.into(),
-            data: None,
-        })
+        Self::with(Content::Said { status: Said::Running, message: text.into(), data: None })
     }
 
     /// A value without words of its own.
     pub(crate) fn plain(value: impl Serialize) -> Self {
         match to_json(&value) {
             Ok(value) => Self::with(Content::Plain(value)),
-            Err(fault) => Self {
-                fault: Some(fault),
-                ..Self::with(Content::Plain(Value::Null))
-            },
+            Err(fault) => Self { fault: Some(fault), ..Self::with(Content::Plain(Value::Null)) },
         }
     }
 
@@ -161,11 +143,7 @@ pub(crate) enum ErrorKind {
 
 impl ToolError {
     fn with(kind: ErrorKind) -> Self {
-        Self {
-            kind,
-            cause: None,
-            instruction: None,
-        }
+        Self { kind, cause: None, instruction: None }
     }
 
     /// A failure whose reason may be spoken.
@@ -226,10 +204,7 @@ impl ToolError {
 
 impl fmt::Debug for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolError")
-            .field("kind", &self.kind)
-            .field("cause", &self.chain())
-            .finish()
+        f.debug_struct("ToolError").field("kind", &self.kind).field("cause", &self.chain()).finish()
     }
 }
 
@@ -240,11 +215,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
             Some(hardware) => ErrorKind::Public(hardware.public()),
             None => ErrorKind::Private,
         };
-        Self {
-            kind,
-            cause: Some(Box::new(error)),
-            instruction: None,
-        }
+        Self { kind, cause: Some(Box::new(error)), instruction: None }
     }
 }
 

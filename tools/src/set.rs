@@ -40,19 +40,13 @@ struct Inner {
 
 impl fmt::Debug for ErasedTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ErasedTool")
-            .field(&self.0.declaration.name)
-            .finish()
+        f.debug_tuple("ErasedTool").field(&self.0.declaration.name).finish()
     }
 }
 
 impl ErasedTool {
     pub(crate) fn new(declaration: Declaration, validator: Validator, hal: Arc<HalMap>) -> Self {
-        Self(Arc::new(Inner {
-            declaration,
-            validator,
-            hal,
-        }))
+        Self(Arc::new(Inner { declaration, validator, hal }))
     }
 
     /// Declares a tool whose schema is known only at run time. `schema` is a JSON Schema whose root is an object.
@@ -62,12 +56,10 @@ impl ErasedTool {
         Fut: Future + Send + 'static,
         Fut::Output: IntoResult,
     {
-        let body = Arc::new(
-            move |args: Value, cx: &Cx, _: &HalMap| -> BoxFuture<'static, RawOutcome> {
-                let run = function(args, cx.clone());
-                Box::pin(async move { run.await.into_result() })
-            },
-        );
+        let body = Arc::new(move |args: Value, cx: &Cx, _: &HalMap| -> BoxFuture<'static, RawOutcome> {
+            let run = function(args, cx.clone());
+            Box::pin(async move { run.await.into_result() })
+        });
         ToolBuilder::erased(name, description.to_owned(), schema, Vec::new(), body)
     }
 
@@ -136,18 +128,13 @@ impl ErasedTool {
     /// # Errors
     /// One text for the model that names every fault by JSON pointer, at most 600 characters.
     pub fn prepare(&self, args: &Value) -> Result<Value, String> {
-        let Inner {
-            declaration,
-            validator,
-            ..
-        } = &*self.0;
+        let Inner { declaration, validator, .. } = &*self.0;
         let Some(gate) = &declaration.gate else {
             return checked(validator, &declaration.schema, args, Unknown::Drop);
         };
         let args = checked(validator, &declaration.schema, args, Unknown::Refuse)?;
-        let written = self
-            .caught(|| gate.canonical(&args))
-            .map_err(|fault| told(&[(ROOT.to_owned(), fault)]))?;
+        let written =
+            self.caught(|| gate.canonical(&args)).map_err(|fault| told(&[(ROOT.to_owned(), fault)]))?;
         // What is written back must mean the same: else the question would be about other values than those that run.
         let again = checked(validator, &declaration.schema, &written, Unknown::Refuse)?;
         match self.caught(|| gate.canonical(&again))? == written {
@@ -162,13 +149,10 @@ impl ErasedTool {
     #[must_use]
     pub fn summary(&self, args: &Value) -> Option<Result<String, String>> {
         let gate = self.0.declaration.gate.as_ref()?;
-        Some(
-            self.caught(|| gate.summary(args))
-                .and_then(|text| match text.trim() {
-                    "" => Err("the arguments cannot be put into words".to_owned()),
-                    text => Ok(text.to_owned()),
-                }),
-        )
+        Some(self.caught(|| gate.summary(args)).and_then(|text| match text.trim() {
+            "" => Err("the arguments cannot be put into words".to_owned()),
+            text => Ok(text.to_owned()),
+        }))
     }
 
     /// The pieces of [`ErasedTool::summary`] that must be heard exactly. Empty if there is no gate.
@@ -221,21 +205,15 @@ impl ErasedTool {
     /// Runs the body with its panics caught: those of the function itself and those of its future.
     async fn guarded(&self, args: Value, cx: &Cx) -> RawOutcome {
         let mut body = Box::pin(async { self.call(args, cx).await });
-        poll_fn(
-            move |task| match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(task))) {
-                Ok(poll) => poll,
-                Err(payload) => {
-                    self.panicked(payload.as_ref());
-                    // Past the point of no return nobody can say what was done.
-                    let error = if cx.close() {
-                        ToolError::unknown()
-                    } else {
-                        ToolError::private()
-                    };
-                    Poll::Ready(Err(error))
-                }
-            },
-        )
+        poll_fn(move |task| match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(task))) {
+            Ok(poll) => poll,
+            Err(payload) => {
+                self.panicked(payload.as_ref());
+                // Past the point of no return nobody can say what was done.
+                let error = if cx.close() { ToolError::unknown() } else { ToolError::private() };
+                Poll::Ready(Err(error))
+            }
+        })
         .await
     }
 
@@ -271,15 +249,8 @@ impl ToolSet {
     }
 
     pub(crate) fn new(tools: Vec<ErasedTool>) -> Self {
-        let by_name = tools
-            .iter()
-            .enumerate()
-            .map(|(at, tool)| (tool.name().to_owned(), at))
-            .collect();
-        Self {
-            tools: tools.into(),
-            by_name: Arc::new(by_name),
-        }
+        let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name().to_owned(), at)).collect();
+        Self { tools: tools.into(), by_name: Arc::new(by_name) }
     }
 
     /// All tools, in the order they were declared.
@@ -303,9 +274,7 @@ impl ToolSet {
     /// # Errors
     /// One text for the model that names every fault.
     pub fn prepare(&self, name: &str, args: &Value) -> Result<Value, String> {
-        self.find(name)
-            .ok_or_else(|| format!("There is no tool named {name}."))?
-            .prepare(args)
+        self.find(name).ok_or_else(|| format!("There is no tool named {name}."))?.prepare(args)
     }
 
     /// The rules of every tool under [`RULES_HEADING`], in the order they were declared. Empty if there are none.
@@ -318,11 +287,7 @@ impl ToolSet {
             .map(str::trim)
             .filter(|text| !text.is_empty())
             .collect();
-        if rules.is_empty() {
-            String::new()
-        } else {
-            format!("{RULES_HEADING}\n{}", rules.join("\n\n"))
-        }
+        if rules.is_empty() { String::new() } else { format!("{RULES_HEADING}\n{}", rules.join("\n\n")) }
     }
 }
 
@@ -330,10 +295,7 @@ impl ToolSet {
 /// are left out.
 #[must_use]
 pub fn build_instruction(persona: &str, profile: &str, rules: &str) -> String {
-    let parts: Vec<&str> = [persona, profile, rules]
-        .into_iter()
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> =
+        [persona, profile, rules].into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
     parts.join("\n\n")
 }

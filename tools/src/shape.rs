@@ -83,9 +83,7 @@ pub(crate) fn to_json(value: &(impl Serialize + ?Sized)) -> Result<Value, Fault>
 #[must_use]
 pub fn shape(name: &str, outcome: RawOutcome, on_failure: Option<&str>) -> Shaped {
     match outcome {
-        Ok(ToolResult {
-            fault: Some(fault), ..
-        }) => {
+        Ok(ToolResult { fault: Some(fault), .. }) => {
             tracing::error!(tool = name, %fault, "the result cannot be written as JSON");
             failed(name, ErrorKind::Private, None, on_failure)
         }
@@ -106,21 +104,10 @@ pub fn shape(name: &str, outcome: RawOutcome, on_failure: Option<&str>) -> Shape
 }
 
 fn finished(result: ToolResult, on_failure: Option<&str>) -> Shaped {
-    let ToolResult {
-        content,
-        instruction,
-        events,
-        clip_after,
-        silent_ok,
-        fault: _,
-    } = result;
+    let ToolResult { content, instruction, events, clip_after, silent_ok, fault: _ } = result;
     let mut body = Map::new();
     let status = match content {
-        Content::Said {
-            status,
-            message,
-            data,
-        } => {
+        Content::Said { status, message, data } => {
             let status = match status {
                 Said::Success => Status::Success,
                 Said::Running => Status::Running,
@@ -154,13 +141,7 @@ fn finished(result: ToolResult, on_failure: Option<&str>) -> Shaped {
     if let Some(instruction) = instruction {
         body.insert("instruction".to_owned(), instruction.into());
     }
-    Shaped {
-        status,
-        body: cut::bounded(body),
-        events,
-        clip_after,
-        silent_ok,
-    }
+    Shaped { status, body: cut::bounded(body), events, clip_after, silent_ok }
 }
 
 /// A bare value. An empty one gets words, or a model takes it for a failure and asks again.
@@ -224,11 +205,5 @@ fn failed(name: &str, kind: ErrorKind, instruction: Option<String>, on_failure: 
     if let Some(instruction) = instruction.or(fallback) {
         body.insert("instruction".to_owned(), instruction.into());
     }
-    Shaped {
-        status,
-        body: cut::bounded(body),
-        events: Vec::new(),
-        clip_after: None,
-        silent_ok: false,
-    }
+    Shaped { status, body: cut::bounded(body), events: Vec::new(), clip_after: None, silent_ok: false }
 }

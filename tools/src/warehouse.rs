@@ -40,15 +40,7 @@ pub struct Limits {
 impl Default for WarehouseConfig {
     /// `cold_storage` at 2 to 8 °C, the range for chilled goods (WHO TRS 961 annex 9, and most food codes).
     fn default() -> Self {
-        Self {
-            limits: BTreeMap::from([(
-                "cold_storage".to_owned(),
-                Limits {
-                    min_c: 2.0,
-                    max_c: 8.0,
-                },
-            )]),
-        }
+        Self { limits: BTreeMap::from([("cold_storage".to_owned(), Limits { min_c: 2.0, max_c: 8.0 })]) }
     }
 }
 
@@ -90,28 +82,13 @@ async fn read(
 ) -> Result<ToolResult, ToolError> {
     let zone = known_zone(&args.zone, &sensors)?;
     let temp_c = number(&sensors, &zone, Class::Temperature, Unit::Celsius, &cx).await?;
-    let humidity = number(
-        &sensors,
-        &zone,
-        Class::Humidity,
-        Unit::PercentRelativeHumidity,
-        &cx,
-    )
-    .await?;
+    let humidity = number(&sensors, &zone, Class::Humidity, Unit::PercentRelativeHumidity, &cx).await?;
     let spoken = zone.replace('_', " ");
     let text = format!("Zone '{zone}' reading: {temp_c} °C, {humidity} % humidity.");
-    let reading = ZoneReading {
-        zone: zone.clone(),
-        temp_c,
-        humidity,
-    };
-    let result = ToolResult::ok(text)
-        .data(&reading)
-        .event("zone_reading", &reading);
+    let reading = ZoneReading { zone: zone.clone(), temp_c, humidity };
+    let result = ToolResult::ok(text).data(&reading).event("zone_reading", &reading);
     Ok(match config.limits.get(&zone) {
-        None => result.then_say(format!(
-            "State the {spoken} conditions clearly in 1 spoken sentence."
-        )),
+        None => result.then_say(format!("State the {spoken} conditions clearly in 1 spoken sentence.")),
         Some(limits) if (limits.min_c..=limits.max_c).contains(&temp_c) => result.then_say(format!(
             "State the {spoken} conditions clearly in 1 spoken sentence. \
              Confirm that temperature is within optimal range."
@@ -142,10 +119,7 @@ fn known_zone(asked: &str, sensors: &Sensors) -> Result<String, ToolError> {
     if zones.contains(&wanted.as_str()) {
         return Ok(wanted);
     }
-    Err(ToolError::public(format!(
-        "there is no zone '{asked}'; the zones are {}",
-        zones.join(", ")
-    )))
+    Err(ToolError::public(format!("there is no zone '{asked}'; the zones are {}", zones.join(", "))))
 }
 
 /// One number, to a tenth: what the sensors can tell and what can be said.
@@ -156,9 +130,7 @@ async fn number(sensors: &Sensors, zone: &str, class: Class, unit: Unit, cx: &Cx
     match reading.quality {
         Quality::Good | Quality::Simulated => {}
         Quality::Stale => {
-            return Err(ToolError::public(format!(
-                "the {spoken} {word} sensor has no fresh reading"
-            )));
+            return Err(ToolError::public(format!("the {spoken} {word} sensor has no fresh reading")));
         }
         Quality::Suspect => {
             return Err(ToolError::public(format!(

@@ -63,9 +63,7 @@ impl HttpOutbox {
     /// [`OutboxError`] says what to change in the configuration.
     pub fn new(url: &str, token: Option<&Secret>, timeout: Duration) -> Result<Self, OutboxError> {
         // What stands before an `@` may be a password.
-        let wrong = || OutboxError::Url {
-            url: url.rsplit('@').next().unwrap_or_default().to_owned(),
-        };
+        let wrong = || OutboxError::Url { url: url.rsplit('@').next().unwrap_or_default().to_owned() };
         let parsed = Url::parse(url).map_err(|_| wrong())?;
         let host = parsed.host_str().unwrap_or_default().to_owned();
         if !parsed.username().is_empty() || parsed.password().is_some() {
@@ -102,19 +100,13 @@ impl HttpOutbox {
             // Clear text needs no root certificates, and a small image may have none.
             client = client.tls_certs_only([]);
         }
-        Ok(Self {
-            client: client.build().map_err(OutboxError::Tls)?,
-            url: parsed,
-        })
+        Ok(Self { client: client.build().map_err(OutboxError::Tls)?, url: parsed })
     }
 }
 
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl Outbox for HttpOutbox {
@@ -131,10 +123,7 @@ impl Outbox for HttpOutbox {
             let response = request.send().await.map_err(classified)?;
             let status = response.status().as_u16();
             // The status is the verdict; a body that does not come or fit changes nothing about it.
-            Ok(Reply {
-                status,
-                body: body(response).await,
-            })
+            Ok(Reply { status, body: body(response).await })
         })
     }
 }
@@ -148,11 +137,7 @@ fn classified(error: reqwest::Error) -> PostError {
         text = format!("{text}: {inner}");
         cause = inner.source();
     }
-    if error.is_connect() || error.is_builder() {
-        PostError::NotSent(text)
-    } else {
-        PostError::Unknown(text)
-    }
+    if error.is_connect() || error.is_builder() { PostError::NotSent(text) } else { PostError::Unknown(text) }
 }
 
 async fn body(mut response: Response) -> Option<Value> {

@@ -111,12 +111,7 @@ mod tests {
     #[test]
     fn every_spelling_of_a_number_is_the_same_number() {
         let plain = phone("07700900142").unwrap();
-        for spelling in [
-            "07700 900142",
-            "(07700) 900-142",
-            " 07700.900.142 ",
-            "0 7 7 0 0 9 0 0 1 4 2",
-        ] {
+        for spelling in ["07700 900142", "(07700) 900-142", " 07700.900.142 ", "0 7 7 0 0 9 0 0 1 4 2"] {
             assert_eq!(phone(spelling), Ok(plain.clone()), "{spelling}");
         }
         assert_ne!(phone("+07700900142").unwrap(), plain);
@@ -143,11 +138,7 @@ mod tests {
         assert_eq!(phone(""), Err(PhoneError::Length(0)));
         assert_eq!(phone("0000000000"), Err(PhoneError::Dummy));
         assert_eq!(phone("call mum"), Err(PhoneError::Character('c')));
-        assert_eq!(
-            phone("٠٧٧٠٠٩٠٠"),
-            Err(PhoneError::Character('٠')),
-            "digits of other scripts"
-        );
+        assert_eq!(phone("٠٧٧٠٠٩٠٠"), Err(PhoneError::Character('٠')), "digits of other scripts");
         assert_eq!(phone("123456\n7"), Err(PhoneError::Character('\n')));
     }
 }

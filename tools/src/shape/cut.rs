@@ -47,13 +47,9 @@ fn fitted(value: Value, budget: usize) -> (Value, usize) {
     if let Some(items) = largest(&value, budget, longest_array(&value), |items| (items, whole), 1) {
         return cut(&value, items, whole);
     }
-    if let Some(string) = largest(
-        &value,
-        budget,
-        longest_string(&value),
-        |string| (1, string),
-        STRING_CHARS_MIN,
-    ) {
+    if let Some(string) =
+        largest(&value, budget, longest_string(&value), |string| (1, string), STRING_CHARS_MIN)
+    {
         return cut(&value, 1, string);
     }
     (Value::Null, 1)
@@ -134,10 +130,7 @@ fn scrub(value: &mut Value) {
         Value::Object(fields) => {
             if fields.keys().any(|key| key.contains(char::is_control)) {
                 let dirty = std::mem::take(fields);
-                *fields = dirty
-                    .into_iter()
-                    .map(|(key, field)| (scrubbed(&key), field))
-                    .collect();
+                *fields = dirty.into_iter().map(|(key, field)| (scrubbed(&key), field)).collect();
             }
             fields.values_mut().for_each(scrub);
         }
@@ -146,9 +139,7 @@ fn scrub(value: &mut Value) {
 }
 
 fn scrubbed(text: &str) -> String {
-    text.chars()
-        .map(|ch| if ch.is_control() { ' ' } else { ch })
-        .collect()
+    text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect()
 }
 
 fn chars(value: &Value) -> usize {
@@ -157,12 +148,7 @@ fn chars(value: &Value) -> usize {
 
 fn longest_array(value: &Value) -> usize {
     match value {
-        Value::Array(items) => items
-            .iter()
-            .map(longest_array)
-            .max()
-            .unwrap_or(0)
-            .max(items.len()),
+        Value::Array(items) => items.iter().map(longest_array).max().unwrap_or(0).max(items.len()),
         Value::Object(fields) => fields.values().map(longest_array).max().unwrap_or(0),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }

@@ -80,18 +80,11 @@ impl Serializer for Walk {
     }
 
     fn serialize_f64(self, number: f64) -> Verdict {
-        if number.is_finite() {
-            Ok(())
-        } else {
-            Err(Fault(format!("the number {number} is not finite")))
-        }
+        if number.is_finite() { Ok(()) } else { Err(Fault(format!("the number {number} is not finite"))) }
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> Verdict {
-        Err(Fault(format!(
-            "{} raw bytes have no meaning to a model",
-            bytes.len()
-        )))
+        Err(Fault(format!("{} raw bytes have no meaning to a model", bytes.len())))
     }
 
     fn serialize_none(self) -> Verdict {
@@ -253,15 +246,9 @@ mod tests {
 
     #[test]
     fn ordinary_values_pass() {
-        let reading = Reading {
-            zone: "dock",
-            values: vec![Some(1.5), None],
-        };
+        let reading = Reading { zone: "dock", values: vec![Some(1.5), None] };
         assert_eq!(check(&reading), Ok(()));
-        assert_eq!(
-            check(&(Shape::Unit, Shape::Tuple(1.0, 2), Shape::Named { x: -0.0 })),
-            Ok(())
-        );
+        assert_eq!(check(&(Shape::Unit, Shape::Tuple(1.0, 2), Shape::Named { x: -0.0 })), Ok(()));
         assert_eq!(check(&BTreeMap::from([("a", 1)])), Ok(()));
         assert_eq!(check("text"), Ok(()));
     }
@@ -270,13 +257,7 @@ mod tests {
     fn numbers_that_are_none_are_found_at_any_depth() {
         assert!(check(&f64::NAN).is_err());
         assert!(check(&f32::INFINITY).is_err());
-        assert!(
-            check(&Reading {
-                zone: "dock",
-                values: vec![None, Some(f64::NEG_INFINITY)]
-            })
-            .is_err()
-        );
+        assert!(check(&Reading { zone: "dock", values: vec![None, Some(f64::NEG_INFINITY)] }).is_err());
         assert!(check(&Shape::Tuple(f32::NAN, 0)).is_err());
         assert!(check(&Shape::Named { x: f64::NAN }).is_err());
         assert!(check(&BTreeMap::from([("a", Some(f64::NAN))])).is_err());

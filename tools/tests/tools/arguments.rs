@@ -32,10 +32,7 @@ async fn order(args: Order) -> String {
 }
 
 fn plain() -> ToolSet {
-    ToolSet::builder()
-        .tool(tool(order).effect(Effect::Local))
-        .build()
-        .unwrap()
+    ToolSet::builder().tool(tool(order).effect(Effect::Local)).build().unwrap()
 }
 
 fn gated() -> ToolSet {
@@ -56,12 +53,8 @@ fn whole_numbers_become_integers_where_integers_are_meant() {
 
 #[test]
 fn nothing_else_is_coerced() {
-    for bad in [
-        json!({"count": "5"}),
-        json!({"count": 5.5}),
-        json!({"count": true}),
-        json!({"count": null}),
-    ] {
+    for bad in [json!({"count": "5"}), json!({"count": 5.5}), json!({"count": true}), json!({"count": null})]
+    {
         let fault = plain().prepare("order", &bad).unwrap_err();
         assert!(fault.starts_with("/count: "), "{bad}: {fault}");
     }
@@ -70,16 +63,9 @@ fn nothing_else_is_coerced() {
 #[test]
 fn all_faults_are_told_with_their_place() {
     let fault = plain()
-        .prepare(
-            "order",
-            &json!({"count": 99, "weight": "much", "bay": {"number": "x"}}),
-        )
+        .prepare("order", &json!({"count": 99, "weight": "much", "bay": {"number": "x"}}))
         .unwrap_err();
-    for place in [
-        "/count: 99 is greater than the maximum of 48",
-        "/weight: ",
-        "/bay",
-    ] {
+    for place in ["/count: 99 is greater than the maximum of 48", "/weight: ", "/bay"] {
         assert!(fault.contains(place), "{place}: {fault}");
     }
     assert_eq!(
@@ -91,33 +77,22 @@ fn all_faults_are_told_with_their_place() {
 #[test]
 fn the_text_about_faults_is_bounded() {
     let huge = "x".repeat(100_000);
-    let fault = plain()
-        .prepare("order", &json!({"count": huge, "weight": huge, "bay": huge}))
-        .unwrap_err();
+    let fault = plain().prepare("order", &json!({"count": huge, "weight": huge, "bay": huge})).unwrap_err();
     assert!(fault.chars().count() <= 600, "{}", fault.len());
-    assert!(
-        fault.contains("/count") && fault.contains("/weight") && fault.contains("/bay"),
-        "{fault}"
-    );
+    assert!(fault.contains("/count") && fault.contains("/weight") && fault.contains("/bay"), "{fault}");
 }
 
 #[test]
 fn arguments_that_are_no_object_are_refused() {
     for bad in [json!(null), json!([]), json!("{}"), json!(3)] {
-        assert_eq!(
-            plain().prepare("order", &bad).unwrap_err(),
-            "the arguments must be a JSON object"
-        );
+        assert_eq!(plain().prepare("order", &bad).unwrap_err(), "the arguments must be a JSON object");
     }
 }
 
 #[test]
 fn unknown_fields_are_dropped_unless_a_person_is_asked() {
     let args = json!({"count": 2, "urgent": true, "bay": {"number": 1, "~a/b": 2}});
-    assert_eq!(
-        plain().prepare("order", &args).unwrap(),
-        json!({"count": 2, "bay": {"number": 1}})
-    );
+    assert_eq!(plain().prepare("order", &args).unwrap(), json!({"count": 2, "bay": {"number": 1}}));
     assert_eq!(
         gated().prepare("order", &args).unwrap_err(),
         "/urgent: there is no such argument; /bay/~0a~1b: there is no such argument"
@@ -138,9 +113,7 @@ fn a_gate_sees_defaults_written_out() {
 #[test]
 fn preparing_twice_changes_nothing() {
     for tools in [plain(), gated()] {
-        let once = tools
-            .prepare("order", &json!({"count": 7.0, "bay": {"number": 2.0}}))
-            .unwrap();
+        let once = tools.prepare("order", &json!({"count": 7.0, "bay": {"number": 2.0}})).unwrap();
         assert_eq!(tools.prepare("order", &once).unwrap(), once);
     }
 }
@@ -163,17 +136,10 @@ fn arguments_that_change_when_written_back_never_reach_a_person() {
         "done"
     }
     let tools = ToolSet::builder()
-        .tool(tool(two_faced).gate(Gate::voice(|args: &TwoFaced| {
-            format!("Do it {} times.", args.count)
-        })))
+        .tool(tool(two_faced).gate(Gate::voice(|args: &TwoFaced| format!("Do it {} times.", args.count))))
         .build()
         .unwrap();
-    assert!(
-        tools
-            .prepare("two_faced", &json!({"count": 1}))
-            .unwrap_err()
-            .contains("this tool is broken")
-    );
+    assert!(tools.prepare("two_faced", &json!({"count": 1})).unwrap_err().contains("this tool is broken"));
 }
 
 #[test]
@@ -190,14 +156,8 @@ fn a_gate_that_panics_or_says_nothing_is_a_fault() {
             .unwrap();
         tools.find("pay").unwrap().summary(&json!({})).unwrap()
     };
-    assert_eq!(
-        gate(|_| panic!("a bug in the gate")),
-        Err("the pay tool failed".to_owned())
-    );
-    assert_eq!(
-        gate(|_| "  ".to_owned()),
-        Err("the arguments cannot be put into words".to_owned())
-    );
+    assert_eq!(gate(|_| panic!("a bug in the gate")), Err("the pay tool failed".to_owned()));
+    assert_eq!(gate(|_| "  ".to_owned()), Err("the arguments cannot be put into words".to_owned()));
 }
 
 #[test]
@@ -210,8 +170,5 @@ fn canonical_text_does_not_depend_on_order() {
 
 #[test]
 fn a_tool_that_does_not_exist_takes_no_arguments() {
-    assert_eq!(
-        plain().prepare("disorder", &json!({})).unwrap_err(),
-        "There is no tool named disorder."
-    );
+    assert_eq!(plain().prepare("disorder", &json!({})).unwrap_err(), "There is no tool named disorder.");
 }

@@ -62,20 +62,12 @@ fn fault(declaration: impl Into<Declaration>) -> String {
 }
 
 fn dynamic(name: &str, schema: Value) -> tools::ToolBuilder<Value> {
-    ErasedTool::dynamic(
-        name,
-        "Does something.",
-        schema,
-        |args, _| async move { Json(args) },
-    )
+    ErasedTool::dynamic(name, "Does something.", schema, |args, _| async move { Json(args) })
 }
 
 #[test]
 fn the_function_is_the_declaration() {
-    let tools = ToolSet::builder()
-        .tool(tool(set_volume).effect(Effect::Local))
-        .build()
-        .unwrap();
+    let tools = ToolSet::builder().tool(tool(set_volume).effect(Effect::Local)).build().unwrap();
     let tool = tools.find("set_volume").unwrap();
     assert_eq!(
         tool.description(),
@@ -105,14 +97,8 @@ fn the_function_is_the_declaration() {
 
 #[test]
 fn an_argument_struct_without_fields_declares_no_properties() {
-    let tools = ToolSet::builder()
-        .tool(tool(look).effect(Effect::Read))
-        .build()
-        .unwrap();
-    assert_eq!(
-        *tools.find("look").unwrap().schema(),
-        json!({"type": "object", "properties": {}})
-    );
+    let tools = ToolSet::builder().tool(tool(look).effect(Effect::Read)).build().unwrap();
+    assert_eq!(*tools.find("look").unwrap().schema(), json!({"type": "object", "properties": {}}));
 }
 
 #[test]
@@ -122,17 +108,10 @@ fn a_tool_is_outbound_until_it_says_otherwise() {
         "tool `look`: it is outbound and has no gate: add `.gate(..)`, or say `.ungated(\"why\")`, or give it its \
          true effect"
     );
-    let ungated = ToolSet::builder()
-        .tool(tool(look).ungated("it only looks at a clock"))
-        .build()
-        .unwrap();
-    assert_eq!(
-        ungated.find("look").unwrap().ungated(),
-        Some("it only looks at a clock")
-    );
-    let gated = ToolSet::builder()
-        .tool(tool(look).gate(Gate::voice(|_| "Look at the clock.".to_owned())))
-        .build();
+    let ungated = ToolSet::builder().tool(tool(look).ungated("it only looks at a clock")).build().unwrap();
+    assert_eq!(ungated.find("look").unwrap().ungated(), Some("it only looks at a clock"));
+    let gated =
+        ToolSet::builder().tool(tool(look).gate(Gate::voice(|_| "Look at the clock.".to_owned()))).build();
     assert!(gated.unwrap().find("look").unwrap().is_gated());
 }
 
@@ -140,10 +119,7 @@ fn a_tool_is_outbound_until_it_says_otherwise() {
 fn names_are_checked() {
     let named = |name: &str| fault(tool(look).effect(Effect::Read).named(name));
     for bad in ["", "1st", "späti", "read-zone", "a b", &"x".repeat(65)] {
-        assert!(
-            named(bad).contains("expected 1 to 64 letters, digits or `_`"),
-            "{bad}"
-        );
+        assert!(named(bad).contains("expected 1 to 64 letters, digits or `_`"), "{bad}");
     }
     for reserved in ["end_call", "end_session", "sys_reboot"] {
         assert!(named(reserved).contains("reserved"), "{reserved}");
@@ -152,10 +128,7 @@ fn names_are_checked() {
     assert!(fault(closure).contains("a closure has no name"));
     for good in ["_", "A1", &"x".repeat(64)] {
         assert!(
-            ToolSet::builder()
-                .tool(tool(look).effect(Effect::Read).named(good))
-                .build()
-                .is_ok(),
+            ToolSet::builder().tool(tool(look).effect(Effect::Read).named(good)).build().is_ok(),
             "{good}"
         );
     }
@@ -163,10 +136,7 @@ fn names_are_checked() {
 
 #[test]
 fn only_the_built_in_may_end_the_session() {
-    let tools = ToolSet::builder()
-        .tool(tools::end::end_session())
-        .build()
-        .unwrap();
+    let tools = ToolSet::builder().tool(tools::end::end_session()).build().unwrap();
     let tool = tools.find("end_session").unwrap();
     assert!(tool.ends_session());
     assert_eq!(tool.effect(), Effect::Local);
@@ -176,29 +146,20 @@ fn only_the_built_in_may_end_the_session() {
 fn every_fault_is_reported_at_once() {
     let built = ToolSet::builder()
         .tool(tool(look).effect(Effect::Read))
-        .tool(
-            tool(look)
-                .effect(Effect::Read)
-                .timeout(Duration::from_millis(999)),
-        )
+        .tool(tool(look).effect(Effect::Read).timeout(Duration::from_millis(999)))
         .tool(tool(set_volume).described("no").timeout(Duration::from_secs(31)))
         .tool(tool(switch).effect(Effect::Local))
         .build();
     let faults = faults(built);
     let about = |tool: &str, text: &str| {
         assert!(
-            faults
-                .iter()
-                .any(|fault| fault.starts_with(&format!("tool `{tool}`")) && fault.contains(text)),
+            faults.iter().any(|fault| fault.starts_with(&format!("tool `{tool}`")) && fault.contains(text)),
             "`{tool}`: {text}: {faults:#?}"
         );
     };
     about("look", "taken by an earlier tool");
     about("look", "the timeout is 999ms: expected 1 s..=30 s");
-    about(
-        "set_volume",
-        "the description has 2 characters: expected 3..=1000",
-    );
+    about("set_volume", "the description has 2 characters: expected 3..=1000");
     about("set_volume", "the timeout is 31s");
     about("set_volume", "outbound and has no gate");
     about("switch", "it needs `Hal<hal::board::Outputs>`");
@@ -212,38 +173,22 @@ fn a_model_cannot_be_given_a_way_to_claim_consent() {
             json!({"type": "object", "properties": {"to": {"type": "object", "properties": {claim: {}}}}});
         let gated = dynamic("pay", schema.clone()).gate(Gate::voice(|_| "Pay.".to_owned()));
         assert!(fault(gated).contains(&format!("argument `{claim}` lets the model claim consent")));
-        assert!(
-            ToolSet::builder()
-                .tool(dynamic("pay", schema).effect(Effect::Read))
-                .build()
-                .is_ok()
-        );
+        assert!(ToolSet::builder().tool(dynamic("pay", schema).effect(Effect::Read)).build().is_ok());
     }
 }
 
 #[test]
 fn gates_and_reasons_exclude_each_other() {
-    let both = tool(look)
-        .gate(Gate::voice(|_| "Look.".to_owned()))
-        .ungated("never mind");
+    let both = tool(look).gate(Gate::voice(|_| "Look.".to_owned())).ungated("never mind");
     assert!(fault(both).contains("keep one"));
     assert!(fault(tool(look).ungated(" ")).contains("the reason for having no gate is empty"));
 }
 
 #[test]
 fn schemas_are_checked() {
-    let with = |schema: Value| {
-        faults(
-            ToolSet::builder()
-                .tool(dynamic("t", schema).effect(Effect::Read))
-                .build(),
-        )
-    };
-    assert!(
-        with(json!({"type": "string"}))
-            .concat()
-            .contains("not a JSON object")
-    );
+    let with =
+        |schema: Value| faults(ToolSet::builder().tool(dynamic("t", schema).effect(Effect::Read)).build());
+    assert!(with(json!({"type": "string"})).concat().contains("not a JSON object"));
     assert!(
         with(json!({"type": "object", "properties": {"a": {"type": "strin"}}}))
             .concat()
@@ -262,11 +207,8 @@ fn schemas_are_checked() {
     assert!(
         ToolSet::builder()
             .tool(
-                dynamic(
-                    "t",
-                    json!({"type": "object", "properties": {"$ref": {"type": "string"}}})
-                )
-                .effect(Effect::Read)
+                dynamic("t", json!({"type": "object", "properties": {"$ref": {"type": "string"}}}))
+                    .effect(Effect::Read)
             )
             .build()
             .is_ok()
@@ -276,28 +218,15 @@ fn schemas_are_checked() {
 #[test]
 fn rules_and_instruction_have_a_fixed_order() {
     let tools = ToolSet::builder()
-        .tool(
-            tool(set_volume)
-                .effect(Effect::Local)
-                .instruct("• B: second by name, first declared.\n"),
-        )
+        .tool(tool(set_volume).effect(Effect::Local).instruct("• B: second by name, first declared.\n"))
         .tool(tool(look).effect(Effect::Read))
         .tool(tool(look).effect(Effect::Read).named("a").instruct("• A: last."))
         .build()
         .unwrap();
     let rules = tools.rules();
-    assert_eq!(
-        rules,
-        "[ACTIVE TOOLS & USAGE RULES]\n• B: second by name, first declared.\n\n• A: last."
-    );
-    assert_eq!(
-        build_instruction("You are Vox.", "", &rules),
-        format!("You are Vox.\n\n{rules}")
-    );
-    assert_eq!(
-        build_instruction("P", "Anna, shift 2", "R"),
-        "P\n\nAnna, shift 2\n\nR"
-    );
+    assert_eq!(rules, "[ACTIVE TOOLS & USAGE RULES]\n• B: second by name, first declared.\n\n• A: last.");
+    assert_eq!(build_instruction("You are Vox.", "", &rules), format!("You are Vox.\n\n{rules}"));
+    assert_eq!(build_instruction("P", "Anna, shift 2", "R"), "P\n\nAnna, shift 2\n\nR");
     assert_eq!(ToolSet::default().rules(), "");
     assert_eq!(tools.names().collect::<Vec<_>>(), ["a", "look", "set_volume"]);
 }
@@ -328,23 +257,13 @@ impl Tool for Thermometer {
 
 #[tokio::test(start_paused = true)]
 async fn the_object_that_runs_is_the_object_given() {
-    let thermometer = Arc::new(Thermometer {
-        name: "thermometer_7".to_owned(),
-    });
-    let tools = ToolSet::builder()
-        .tool(object(Arc::clone(&thermometer)).effect(Effect::Read))
-        .build()
-        .unwrap();
+    let thermometer = Arc::new(Thermometer { name: "thermometer_7".to_owned() });
+    let tools =
+        ToolSet::builder().tool(object(Arc::clone(&thermometer)).effect(Effect::Read)).build().unwrap();
     let tool = tools.find("thermometer_7").unwrap();
-    assert_eq!(
-        (tool.description(), tool.rules()),
-        ("Reads a thermometer.", Some("Do not invent readings."))
-    );
+    assert_eq!((tool.description(), tool.rules()), ("Reads a thermometer.", Some("Do not invent readings.")));
     let shaped = tool.run(json!({}), Cx::for_test()).await;
-    assert_eq!(
-        shaped.body["message"],
-        format!("this is {:p}", Arc::as_ptr(&thermometer))
-    );
+    assert_eq!(shaped.body["message"], format!("this is {:p}", Arc::as_ptr(&thermometer)));
 }
 
 struct Speaker;
@@ -372,11 +291,7 @@ impl Speaker {
 #[tokio::test(start_paused = true)]
 async fn a_component_brings_its_tools() {
     let tools = ToolSet::builder().component(Arc::new(Speaker)).build().unwrap();
-    let shaped = tools
-        .find("set_volume")
-        .unwrap()
-        .run(json!({"percent": 30}), Cx::for_test())
-        .await;
+    let shaped = tools.find("set_volume").unwrap().run(json!({"percent": 30}), Cx::for_test()).await;
     assert_eq!(shaped.body, json!({"status": "success", "result": "volume 30"}));
 }
 

@@ -23,18 +23,12 @@ impl Outbox for Fake {
 }
 
 fn fake(answer: Result<Reply, PostError>) -> (ErasedTool, Arc<Fake>) {
-    let outbox = Arc::new(Fake {
-        answer,
-        posts: Mutex::default(),
-    });
+    let outbox = Arc::new(Fake { answer, posts: Mutex::default() });
     (built(Arc::clone(&outbox) as Arc<dyn Outbox>), outbox)
 }
 
 fn built(outbox: Arc<dyn Outbox>) -> ErasedTool {
-    let tools = ToolSet::builder()
-        .tool(send_notification(outbox, Duration::from_secs(5)))
-        .build()
-        .unwrap();
+    let tools = ToolSet::builder().tool(send_notification(outbox, Duration::from_secs(5))).build().unwrap();
     tools.find("send_notification").unwrap().clone()
 }
 
@@ -55,26 +49,18 @@ fn approved(notices: Arc<Mutex<Vec<CallNotice>>>) -> Cx {
 
 async fn send(tool: &ErasedTool) -> Shaped {
     let args = json!({"phone": "07700 900142", "message": "the dock is closed"});
-    tool.run(tool.prepare(&args).unwrap(), approved(Arc::default()))
-        .await
+    tool.run(tool.prepare(&args).unwrap(), approved(Arc::default())).await
 }
 
 #[test]
 fn the_person_hears_the_very_message_and_every_digit() {
     let (tool, _) = fake(replied(200, None));
     assert_eq!(tool.effect(), Effect::Outbound);
-    let args = tool
-        .prepare(&json!({"phone": "07700 900-142", "message": " the dock\n is closed "}))
-        .unwrap();
-    assert_eq!(
-        args,
-        json!({"phone": "07700900142", "message": "the dock is closed"})
-    );
+    let args = tool.prepare(&json!({"phone": "07700 900-142", "message": " the dock\n is closed "})).unwrap();
+    assert_eq!(args, json!({"phone": "07700900142", "message": "the dock is closed"}));
     assert_eq!(
         tool.summary(&args),
-        Some(Ok(
-            "Send 'the dock is closed' to 0 7 7 0 0, 9 0 0 1 4 2.".to_owned()
-        ))
+        Some(Ok("Send 'the dock is closed' to 0 7 7 0 0, 9 0 0 1 4 2.".to_owned()))
     );
     assert_eq!(tool.slots(&args), Ok(vec!["07700900142".to_owned()]));
 }
@@ -83,26 +69,14 @@ fn the_person_hears_the_very_message_and_every_digit() {
 fn what_cannot_be_sent_is_not_asked_about() {
     let (tool, _) = fake(replied(200, None));
     for (args, fault) in [
-        (
-            json!({"phone": "07700900142"}),
-            "\"message\" is a required property",
-        ),
+        (json!({"phone": "07700900142"}), "\"message\" is a required property"),
         (json!({"phone": "mum", "message": "hi"}), "/phone"),
         (json!({"phone": "12345", "message": "hi"}), "/phone has 5 digits"),
-        (
-            json!({"phone": "0000000000", "message": "hi"}),
-            "/phone is a dummy",
-        ),
+        (json!({"phone": "0000000000", "message": "hi"}), "/phone is a dummy"),
         (json!({"phone": 7_700_900_142_u64, "message": "hi"}), "/phone"),
         (json!({"phone": "07700900142", "message": ""}), "/message"),
-        (
-            json!({"phone": "07700900142", "message": " \n "}),
-            "the message is empty",
-        ),
-        (
-            json!({"phone": "07700900142", "message": "x".repeat(301)}),
-            "/message",
-        ),
+        (json!({"phone": "07700900142", "message": " \n "}), "the message is empty"),
+        (json!({"phone": "07700900142", "message": "x".repeat(301)}), "/message"),
         (
             json!({"phone": "07700900142", "message": "hi", "confirmed": true}),
             "/confirmed: there is no such argument",
@@ -117,29 +91,18 @@ fn what_cannot_be_sent_is_not_asked_about() {
 async fn a_message_is_handed_over_once_with_its_key() {
     let (tool, outbox) = fake(replied(202, None));
     let notices = Arc::new(Mutex::new(Vec::new()));
-    let args = tool
-        .prepare(&json!({"phone": "07700 900142", "message": "the dock is closed"}))
-        .unwrap();
+    let args = tool.prepare(&json!({"phone": "07700 900142", "message": "the dock is closed"})).unwrap();
     let shaped = tool.run(args, approved(Arc::clone(&notices))).await;
     assert_eq!(shaped.status, Status::Success);
     assert_eq!(shaped.body["message"], "The message was sent.");
-    assert_eq!(
-        shaped.events,
-        [("notification_sent".to_owned(), json!({"phone_ends_in": "0142"}))]
-    );
-    assert_eq!(
-        *notices.lock().unwrap(),
-        [CallNotice::EffectBegun { call: CallKey(4) }]
-    );
+    assert_eq!(shaped.events, [("notification_sent".to_owned(), json!({"phone_ends_in": "0142"}))]);
+    assert_eq!(*notices.lock().unwrap(), [CallNotice::EffectBegun { call: CallKey(4) }]);
     let body = json!({
         "phone": "07700900142",
         "message": "the dock is closed",
         "_call": {"call_id": "call-4", "session_id": "s-9"},
     });
-    let post = Post {
-        body,
-        idempotency_key: Some("ABC234".to_owned()),
-    };
+    let post = Post { body, idempotency_key: Some("ABC234".to_owned()) };
     assert_eq!(*outbox.posts.lock().unwrap(), [post]);
 }
 
@@ -155,9 +118,7 @@ async fn a_cancelled_call_hands_nothing_over() {
     };
     let (cx, control) = Cx::new(info, |_| {});
     control.cancel();
-    let args = tool
-        .prepare(&json!({"phone": "07700900142", "message": "hi"}))
-        .unwrap();
+    let args = tool.prepare(&json!({"phone": "07700900142", "message": "hi"})).unwrap();
     assert_eq!(tool.run(args, cx).await.status, Status::Cancelled);
     assert!(outbox.posts.lock().unwrap().is_empty());
 }
@@ -177,11 +138,7 @@ async fn a_refusal_says_that_nothing_was_sent() {
         })
     );
     let (tool, _) = fake(replied(302, None));
-    assert_eq!(
-        send(&tool).await.status,
-        Status::Error,
-        "a redirect is no delivery"
-    );
+    assert_eq!(send(&tool).await.status, Status::Error, "a redirect is no delivery");
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,11 +146,7 @@ async fn a_lost_answer_is_told_as_unknown_and_a_lost_connection_as_not_sent() {
     let (tool, _) = fake(Err(PostError::Unknown("reset".to_owned())));
     let shaped = send(&tool).await;
     assert_eq!(shaped.status, Status::Unknown);
-    assert_eq!(
-        shaped.body.get("instruction"),
-        None,
-        "nobody may say that it was not sent"
-    );
+    assert_eq!(shaped.body.get("instruction"), None, "nobody may say that it was not sent");
     let (tool, _) = fake(Err(PostError::NotSent("refused".to_owned())));
     let shaped = send(&tool).await;
     assert_eq!(shaped.body["error"], "the notification service cannot be reached");
@@ -230,13 +183,7 @@ mod over_http {
                 text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
                 if let Some((head, body)) = text.split_once("\r\n\r\n") {
                     let head = head.to_lowercase();
-                    let length = head
-                        .split("content-length: ")
-                        .nth(1)
-                        .unwrap()
-                        .lines()
-                        .next()
-                        .unwrap();
+                    let length = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap();
                     if body.len() == length.parse::<usize>().unwrap() {
                         // A client that has read enough may hang up on the rest.
                         let _ = stream.write_all(answer).await;
@@ -258,18 +205,13 @@ mod over_http {
         let (shaped, head, body) = served(answer, Some(&token)).await;
         assert_eq!(shaped.status, Status::Success);
         assert!(head.starts_with("post /notify http/1.1\r\n"), "{head}");
-        for header in [
-            "content-type: application/json",
-            "idempotency-key: abc234",
-            "authorization: bearer s3cret",
-        ] {
+        for header in
+            ["content-type: application/json", "idempotency-key: abc234", "authorization: bearer s3cret"]
+        {
             assert!(head.contains(header), "{head}");
         }
         let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(
-            (&body["phone"], &body["message"]),
-            (&json!("07700900142"), &json!("the dock is closed"))
-        );
+        assert_eq!((&body["phone"], &body["message"]), (&json!("07700900142"), &json!("the dock is closed")));
     }
 
     #[tokio::test]
@@ -277,25 +219,16 @@ mod over_http {
         let answer =
             b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n";
         let (shaped, ..) = served(answer, None).await;
-        assert_eq!(
-            shaped.body["error"],
-            "the notification service refused the message (HTTP 307)"
-        );
+        assert_eq!(shaped.body["error"], "the notification service refused the message (HTTP 307)");
     }
 
     #[tokio::test]
     async fn an_endless_answer_is_not_read_to_its_end() {
-        let mut answer = format!(
-            "HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n",
-            RESPONSE_BYTES_MAX * 4
-        )
-        .into_bytes();
+        let mut answer =
+            format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n", RESPONSE_BYTES_MAX * 4).into_bytes();
         answer.resize(answer.len() + RESPONSE_BYTES_MAX * 2, b'1');
         let (shaped, ..) = served(answer.leak(), None).await;
-        assert_eq!(
-            shaped.body["error"],
-            "the notification service has a fault (HTTP 500)"
-        );
+        assert_eq!(shaped.body["error"], "the notification service has a fault (HTTP 500)");
         assert_eq!(shaped.body.get("result"), None);
     }
 
@@ -321,18 +254,12 @@ mod over_http {
         let token = Secret::new("s3cret");
         let refused = |url: &str, token: Option<&Secret>| HttpOutbox::new(url, token, TIMEOUT).unwrap_err();
         assert!(matches!(refused("sink", None), OutboxError::Url { .. }));
-        assert!(matches!(
-            refused("ftp://example.com/", None),
-            OutboxError::Url { .. }
-        ));
+        assert!(matches!(refused("ftp://example.com/", None), OutboxError::Url { .. }));
         let with_password = refused("https://me:hunter2@example.com/", None);
         assert!(matches!(with_password, OutboxError::Credentials { .. }));
         assert!(!format!("{with_password} {with_password:?}").contains("hunter2"));
         assert!(!format!("{:?}", refused("ftp://me:hunter2@example.com/", None)).contains("hunter2"));
-        assert!(matches!(
-            refused("http://example.com/", Some(&token)),
-            OutboxError::ClearText { .. }
-        ));
+        assert!(matches!(refused("http://example.com/", Some(&token)), OutboxError::ClearText { .. }));
         assert!(HttpOutbox::new("http://[::1]:8080/", Some(&token), TIMEOUT).is_ok());
         assert!(matches!(
             refused("http://127.0.0.1/", Some(&Secret::new("a\nb"))),

@@ -35,14 +35,7 @@ fn call() -> (Cx, CallControl, Arc<Mutex<Vec<CallNotice>>>) {
 }
 
 fn built(declaration: impl Into<tools::Declaration>) -> ErasedTool {
-    ToolSet::builder()
-        .tool(declaration)
-        .build()
-        .unwrap()
-        .iter()
-        .next()
-        .unwrap()
-        .clone()
+    ToolSet::builder().tool(declaration).build().unwrap().iter().next().unwrap().clone()
 }
 
 async fn run(tool: &ErasedTool, cx: Cx) -> Shaped {
@@ -56,20 +49,13 @@ async fn a_panic_is_an_answer() {
     }
     let shaped = run(&built(tool(breaks).effect(Effect::Read)), Cx::for_test()).await;
     assert_eq!(shaped.status, Status::Error);
-    assert_eq!(
-        shaped.body,
-        json!({"status": "error", "error": "the breaks tool failed"})
-    );
+    assert_eq!(shaped.body, json!({"status": "error", "error": "the breaks tool failed"}));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_before_the_first_await_is_an_answer_too() {
     let breaks = |_: Nothing| -> std::future::Ready<&'static str> { panic!("at once") };
-    let shaped = run(
-        &built(tool(breaks).named("breaks").effect(Effect::Read)),
-        Cx::for_test(),
-    )
-    .await;
+    let shaped = run(&built(tool(breaks).named("breaks").effect(Effect::Read)), Cx::for_test()).await;
     assert_eq!(shaped.body["error"], "the breaks tool failed");
 }
 
@@ -95,10 +81,7 @@ async fn a_tool_that_never_returns_ends_at_its_deadline() {
     let start = Instant::now();
     let shaped = run(&built(tool(hangs).effect(Effect::Read)), Cx::for_test()).await;
     assert_eq!(start.elapsed(), DEADLINE);
-    assert_eq!(
-        shaped.body,
-        json!({"status": "error", "error": "the hangs tool did not finish in time"})
-    );
+    assert_eq!(shaped.body, json!({"status": "error", "error": "the hangs tool did not finish in time"}));
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,11 +92,7 @@ async fn after_its_deadline_nothing_of_a_tool_can_begin_the_effect() {
         *keep.lock().unwrap() = Some(cx);
         pending::<&'static str>()
     };
-    run(
-        &built(tool(hangs).named("hangs").effect(Effect::Read)),
-        Cx::for_test(),
-    )
-    .await;
+    run(&built(tool(hangs).named("hangs").effect(Effect::Read)), Cx::for_test()).await;
     let cx = kept.lock().unwrap().take().unwrap();
     assert!(cx.begin_effect().is_err());
 }
@@ -127,10 +106,7 @@ async fn a_tool_that_hangs_in_its_effect_is_unknown() {
     let (cx, control, heard) = call();
     let running = tokio::spawn(built(tool(hangs).effect(Effect::Local)).run(json!({}), cx));
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(
-        *heard.lock().unwrap(),
-        [CallNotice::EffectBegun { call: CallKey(7) }]
-    );
+    assert_eq!(*heard.lock().unwrap(), [CallNotice::EffectBegun { call: CallKey(7) }]);
     assert!(!control.cancel(), "too late to stop it");
     assert_eq!(running.await.unwrap().status, Status::Unknown);
 }
@@ -148,10 +124,7 @@ async fn a_cancelled_call_is_dropped_after_a_short_grace() {
     let shaped = running.await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_millis(1250));
     assert_eq!(shaped.status, Status::Cancelled);
-    assert_eq!(
-        shaped.body["message"],
-        "this tool call was stopped before it did anything"
-    );
+    assert_eq!(shaped.body["message"], "this tool call was stopped before it did anything");
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,10 +151,7 @@ async fn a_foreign_error_is_not_spoken() {
         Ok("fine")
     }
     let shaped = run(&built(tool(fails).effect(Effect::Read)), Cx::for_test()).await;
-    assert_eq!(
-        shaped.body,
-        json!({"status": "error", "error": "the fails tool failed"})
-    );
+    assert_eq!(shaped.body, json!({"status": "error", "error": "the fails tool failed"}));
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,10 +178,7 @@ async fn arguments_that_do_not_parse_are_told_to_the_model() {
     }
     let tool = built(tool(nothing).effect(Effect::Read));
     let shaped = tool.run(json!([1]), Cx::for_test()).await;
-    assert_eq!(
-        (shaped.status, &shaped.body["error"]),
-        (Status::Error, &json!("invalid arguments"))
-    );
+    assert_eq!((shaped.status, &shaped.body["error"]), (Status::Error, &json!("invalid arguments")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,21 +186,11 @@ async fn a_running_tool_can_show_events_and_knows_its_call() {
     async fn shows(_: Nothing, cx: Cx) -> String {
         cx.emit("step", json!({"at": 1}));
         cx.emit("broken", f64::NAN);
-        format!(
-            "{} {} {} {:?}",
-            cx.call(),
-            cx.turn(),
-            cx.session(),
-            cx.idempotency_key()
-        )
+        format!("{} {} {} {:?}", cx.call(), cx.turn(), cx.session(), cx.idempotency_key())
     }
     let (cx, _, heard) = call();
     let shaped = run(&built(tool(shows).effect(Effect::Read)), cx).await;
     assert_eq!(shaped.body["result"], r#"call-7 turn-3 s-1 Some("key")"#);
-    let step = CallNotice::Event {
-        call: CallKey(7),
-        name: "step".to_owned(),
-        payload: json!({"at": 1}),
-    };
+    let step = CallNotice::Event { call: CallKey(7), name: "step".to_owned(), payload: json!({"at": 1}) };
     assert_eq!(*heard.lock().unwrap(), [step]);
 }

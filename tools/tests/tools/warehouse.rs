@@ -27,9 +27,7 @@ async fn a_zone_within_its_limits() {
     assert_eq!(tool.effect(), Effect::Read);
     assert!(tool.needs_result_now());
     assert!(
-        tool.rules()
-            .unwrap()
-            .starts_with("• WAREHOUSE SENSOR RULE (`read_warehouse_sensors`):\n  1. When")
+        tool.rules().unwrap().starts_with("• WAREHOUSE SENSOR RULE (`read_warehouse_sensors`):\n  1. When")
     );
     let shaped = read(&tool, json!({"zone": "cold_storage"})).await;
     let reading = json!({"zone": "cold_storage", "temp_c": 4.2, "humidity": 85.0});
@@ -50,15 +48,9 @@ async fn a_zone_within_its_limits() {
 #[tokio::test(start_paused = true)]
 async fn the_zone_may_be_left_out_or_spelled_as_it_is_said() {
     let (tool, _) = on(&Lane::inline("sim"));
-    assert_eq!(
-        read(&tool, json!({})).await.body["result"]["zone"],
-        "cold_storage"
-    );
+    assert_eq!(read(&tool, json!({})).await.body["result"]["zone"], "cold_storage");
     let shaped = read(&tool, json!({"zone": "Loading Dock"})).await;
-    assert_eq!(
-        shaped.body["message"],
-        "Zone 'loading_dock' reading: 22.5 °C, 45 % humidity."
-    );
+    assert_eq!(shaped.body["message"], "Zone 'loading_dock' reading: 22.5 °C, 45 % humidity.");
     assert_eq!(
         shaped.body["instruction"], "State the loading dock conditions clearly in 1 spoken sentence.",
         "a zone without limits is not called optimal"
@@ -68,22 +60,12 @@ async fn the_zone_may_be_left_out_or_spelled_as_it_is_said() {
 #[tokio::test(start_paused = true)]
 async fn a_zone_outside_its_limits_is_warned_of() {
     let (tool, control) = on(&Lane::inline("sim"));
-    for (temp_c, inside) in [
-        (2.0, true),
-        (8.0, true),
-        (1.9, false),
-        (8.1, false),
-        (11.4, false),
-    ] {
+    for (temp_c, inside) in [(2.0, true), (8.0, true), (1.9, false), (8.1, false), (11.4, false)] {
         control.set("cold_storage.temperature", temp_c);
         let shaped = read(&tool, json!({})).await;
         let instruction = shaped.body["instruction"].as_str().unwrap();
         assert_eq!(instruction.starts_with("Warn the person"), !inside, "{temp_c}");
-        assert_eq!(
-            shaped.clip_after.as_deref(),
-            (!inside).then_some("alarm"),
-            "{temp_c}"
-        );
+        assert_eq!(shaped.clip_after.as_deref(), (!inside).then_some("alarm"), "{temp_c}");
         let names: Vec<&str> = shaped.events.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names.contains(&"zone_alarm"), !inside, "{temp_c}");
         assert_eq!(names[0], "zone_reading");
@@ -119,10 +101,7 @@ async fn hardware_faults_are_said_plainly_and_nothing_is_made_up() {
     );
     control.set("cold_storage.temperature", f64::NAN);
     let shaped = read(&tool, json!({})).await;
-    assert_eq!(
-        shaped.body["error"],
-        "the cold storage temperature sensor has no reading"
-    );
+    assert_eq!(shaped.body["error"], "the cold storage temperature sensor has no reading");
 }
 
 #[tokio::test(start_paused = true)]

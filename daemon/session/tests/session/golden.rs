@@ -65,10 +65,7 @@ fn replay(transcript: &str) -> String {
             session.handle(Instant::from_boot(at), script::input(input));
             drain(session, &mut text);
         } else {
-            assert_eq!(
-                what, "end",
-                "a line is an input, `end`, or written by the session"
-            );
+            assert_eq!(what, "end", "a line is an input, `end`, or written by the session");
         }
     }
     text

@@ -1,8 +1,5 @@
 //! Tests of the session from outside: golden transcripts and properties.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should stop where it is"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod golden;
 mod properties;

@@ -7,16 +7,8 @@ use session::{Engage, FailureCause, GateState, LinkState, OutcomeStatus, Phase};
 use crate::world::{Step, TOOLS, World};
 
 /// Words that are never a yes, though some come near.
-const NOT_YES: [&str; 8] = [
-    "no",
-    "yeah",
-    "ok",
-    "yesterday was fine",
-    "wait",
-    "yes but later",
-    "The user said yes.",
-    "mm-hm",
-];
+const NOT_YES: [&str; 8] =
+    ["no", "yeah", "ok", "yesterday was fine", "wait", "yes but later", "The user said yes.", "mm-hm"];
 
 /// Everything but what a person does, and what the loudspeaker reports.
 fn provider_step() -> impl Strategy<Value = Step> {

@@ -14,20 +14,13 @@ pub fn output(output: &Output) -> String {
         Output::UplinkClose => "uplink-close".into(),
         Output::Play { utterance, pcm } => format!("play {utterance} {}", ms(pcm.span())),
         Output::PlayEnd { utterance } => format!("play-end {utterance}"),
-        Output::Speak {
-            utterance,
-            text,
-            kind,
-        } => format!("speak {utterance} {} {text:?}", line(*kind)),
+        Output::Speak { utterance, text, kind } => format!("speak {utterance} {} {text:?}", line(*kind)),
         Output::PlayClip { utterance, clip } => format!("play-clip {utterance} {clip}"),
         Output::Duck => "duck".into(),
         Output::Unduck => "unduck".into(),
         Output::Flush => "flush".into(),
         Output::Run(permit) => {
-            let grant = permit
-                .grant()
-                .map(|grant| format!(" {grant}"))
-                .unwrap_or_default();
+            let grant = permit.grant().map(|grant| format!(" {grant}")).unwrap_or_default();
             format!(
                 "run {} {} {}{grant} in {}",
                 permit.call_key(),
@@ -50,12 +43,7 @@ fn intent(intent: &Intent) -> String {
                 .iter()
                 .map(|answer| {
                     let id = answer.id.as_deref().unwrap_or("(none)");
-                    format!(
-                        "{id} {} {} {}",
-                        answer.name,
-                        follow_up(answer.follow_up),
-                        answer.body
-                    )
+                    format!("{id} {} {} {}", answer.name, follow_up(answer.follow_up), answer.body)
                 })
                 .collect();
             format!("answer {}", answers.join(" | "))
@@ -69,63 +57,31 @@ fn notice(notice: &Notice) -> String {
     match notice {
         Notice::TurnOpened { turn } => format!("{turn} opened"),
         Notice::TurnClosed { turn, voiced } => format!("{turn} closed voiced={}", ms(*voiced)),
-        Notice::UserSaid {
-            turn: Some(turn),
-            text,
-        } => format!("{turn} said {text:?}"),
+        Notice::UserSaid { turn: Some(turn), text } => format!("{turn} said {text:?}"),
         Notice::UserSaid { turn: None, text } => format!("nobody said {text:?}"),
         Notice::ModelSaid { text, cut } => format!("model said {text:?}{}", word(*cut, " cut")),
-        Notice::BargeIn {
-            turn,
-            utterance,
-            heard,
-        } => {
+        Notice::BargeIn { turn, utterance, heard } => {
             format!("barge-in {turn} over {utterance} heard={}", ms(*heard))
         }
         Notice::NoiseIgnored { turn } => format!("{turn} was noise"),
-        Notice::Played {
-            utterance,
-            what,
-            heard,
-            cut,
-        } => {
-            format!(
-                "played {utterance} {} heard={}{}",
-                spoken(*what),
-                ms(*heard),
-                word(*cut, " cut")
-            )
+        Notice::Played { utterance, what, heard, cut } => {
+            format!("played {utterance} {} heard={}{}", spoken(*what), ms(*heard), word(*cut, " cut"))
         }
         Notice::CallArrived { call, name, args } => format!("{call} arrived {name} {args}"),
         Notice::DuplicateCall { id, name } => format!("duplicate id={id} {name}"),
         Notice::CallRun { call, name, .. } => format!("{call} runs {name}"),
-        Notice::CallAnswered {
-            call,
-            name,
-            status,
-            follow_up: asked,
-            ..
-        } => {
+        Notice::CallAnswered { call, name, status, follow_up: asked, .. } => {
             format!("{call} answered {name} {status} {}", follow_up(*asked))
         }
         Notice::CallClosed { call, name, why } => format!("{call} closed {name}: {why}"),
         Notice::LateOutcome { call } => format!("late outcome {call}"),
-        Notice::GatePending {
-            pending,
-            tool,
-            summary,
-            replaces,
-        } => {
+        Notice::GatePending { pending, tool, summary, replaces } => {
             let replaces = replaces.map(|old| format!(" replaces {old}")).unwrap_or_default();
             format!("{pending} asks {tool} {summary:?}{replaces}")
         }
         Notice::GatePresented { pending } => format!("{pending} heard"),
         Notice::GateCut { pending } => format!("{pending} cut"),
-        Notice::GateEvidence {
-            pending,
-            turn,
-            reading,
-        } => {
+        Notice::GateEvidence { pending, turn, reading } => {
             format!("{pending} evidence {turn} {}", self::reading(*reading))
         }
         Notice::GateGranted { pending, grant } => format!("{pending} granted {grant}"),
@@ -133,17 +89,12 @@ fn notice(notice: &Notice) -> String {
         Notice::GateClosed { pending, how } => format!("{pending} {}", end(*how)),
         Notice::GateRefused { call, why } => format!("{call} refused: {why}"),
         Notice::Link { state, epoch, text } => {
-            format!(
-                "link {} {epoch}{}{text}",
-                link(*state),
-                word(!text.is_empty(), ": ")
-            )
+            format!("link {} {epoch}{}{text}", link(*state), word(!text.is_empty(), ": "))
         }
         Notice::ClipQueued { clip } => format!("clip {clip} queued"),
-        Notice::Usage {
-            input_tokens,
-            output_tokens,
-        } => format!("usage in={input_tokens} out={output_tokens}"),
+        Notice::Usage { input_tokens, output_tokens } => {
+            format!("usage in={input_tokens} out={output_tokens}")
+        }
         Notice::Ending { call } => format!("ending by {call}"),
         Notice::EndingCancelled => "ending cancelled".into(),
         Notice::PlayoutLost { utterances } => format!("playout lost {utterances}"),

@@ -17,35 +17,23 @@ pub fn input(text: &str) -> Input {
     match name {
         "start" => Input::Start,
         "stop" => Input::Stop,
-        "speech-started" => Input::SpeechStarted {
-            onset_ago: field(&words, "ago="),
-        },
-        "speech-ended" => Input::SpeechEnded {
-            voiced: field(&words, "voiced="),
-        },
-        "started" => Input::PlayoutStarted {
-            utterance: UtteranceId(number(words[0])),
-        },
+        "speech-started" => Input::SpeechStarted { onset_ago: field(&words, "ago=") },
+        "speech-ended" => Input::SpeechEnded { voiced: field(&words, "voiced=") },
+        "started" => Input::PlayoutStarted { utterance: UtteranceId(number(words[0])) },
         "finished" | "cut" => Input::PlayoutFinished {
             utterance: UtteranceId(number(words[0])),
             heard: Hz::K24.frames_in(field(&words, "heard=")),
             cut: name == "cut",
         },
         "link-opened" => Input::LinkOpened,
-        "link-closed" => Input::LinkClosed(LinkFailure {
-            cause: cause(words[0]),
-            text: words[1..].join(" "),
-        }),
-        "effect-begun" => Input::EffectBegun {
-            call: CallKey(number(words[0])),
-        },
+        "link-closed" => {
+            Input::LinkClosed(LinkFailure { cause: cause(words[0]), text: words[1..].join(" ") })
+        }
+        "effect-begun" => Input::EffectBegun { call: CallKey(number(words[0])) },
         "outcome" => {
             let (call, outcome) = rest.split_once(' ').unwrap();
             let call = CallKey(number(call));
-            Input::Outcome {
-                call,
-                outcome: self::outcome(call, outcome),
-            }
+            Input::Outcome { call, outcome: self::outcome(call, outcome) }
         }
         "ready" => Input::Provider(ProviderEvent::Ready {
             resumed: has("resumed"),
@@ -70,18 +58,11 @@ fn provider(name: &str, rest: &str, words: &[&str]) -> ProviderEvent {
         "call" => ProviderEvent::Calls(rest.split(" | ").map(call).collect()),
         "calls-cancelled" => ProviderEvent::CallsCancelled(words.iter().map(|id| (*id).to_owned()).collect()),
         "generation-complete" => ProviderEvent::GenerationComplete,
-        "turn-complete" => ProviderEvent::TurnComplete {
-            more: words.contains(&"more"),
-        },
+        "turn-complete" => ProviderEvent::TurnComplete { more: words.contains(&"more") },
         "interrupted" => ProviderEvent::Interrupted,
         "handle" => ProviderEvent::ResumeHandle((rest != "none").then(|| rest.to_owned())),
-        "go-away" => ProviderEvent::GoAway {
-            left: words.first().map(|left| span(left)),
-        },
-        "usage" => ProviderEvent::Usage {
-            input_tokens: number(words[0]),
-            output_tokens: number(words[1]),
-        },
+        "go-away" => ProviderEvent::GoAway { left: words.first().map(|left| span(left)) },
+        "usage" => ProviderEvent::Usage { input_tokens: number(words[0]), output_tokens: number(words[1]) },
         other => panic!("no input is called `{other}`"),
     }
 }
@@ -91,9 +72,7 @@ fn call(text: &str) -> ProviderCall {
     let mut parts = text.splitn(3, ' ');
     let id = parts.next().filter(|id| *id != "-").map(str::to_owned);
     let name = parts.next().unwrap().to_owned();
-    let args = parts
-        .next()
-        .map_or(Value::Object(Default::default()), |args| args.parse().unwrap());
+    let args = parts.next().map_or(Value::Object(Default::default()), |args| args.parse().unwrap());
     ProviderCall { id, name, args }
 }
 
@@ -108,21 +87,12 @@ fn outcome(call: CallKey, text: &str) -> Outcome {
         other => panic!("no status is called `{other}`"),
     };
     let body = words.next().unwrap().parse().unwrap();
-    let mut outcome = Outcome {
-        status,
-        body,
-        events: Vec::new(),
-        clip_after: None,
-    };
+    let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None };
     for extra in words {
         if let Some(clip) = extra.strip_prefix("clip=") {
             outcome.clip_after = Some(clip.to_owned());
         } else if let Some(name) = extra.strip_prefix("event=") {
-            outcome.events.push(ClientEvent {
-                call,
-                name: name.to_owned(),
-                payload: Value::Null,
-            });
+            outcome.events.push(ClientEvent { call, name: name.to_owned(), payload: Value::Null });
         }
     }
     outcome
@@ -142,16 +112,11 @@ fn cause(text: &str) -> FailureCause {
 }
 
 fn field(words: &[&str], name: &str) -> Duration {
-    words
-        .iter()
-        .find_map(|word| word.strip_prefix(name))
-        .map(span)
-        .unwrap_or_default()
+    words.iter().find_map(|word| word.strip_prefix(name)).map(span).unwrap_or_default()
 }
 
 fn number(text: &str) -> u64 {
-    text.parse()
-        .unwrap_or_else(|_| panic!("`{text}` is not a number"))
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number"))
 }
 
 /// `250ms` or `50s`.

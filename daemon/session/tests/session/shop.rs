@@ -19,9 +19,7 @@ const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
 ];
 
 pub fn is_guarded(name: &str) -> bool {
-    TOOLS
-        .iter()
-        .any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
+    TOOLS.iter().any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
 }
 
 impl Catalog for Shop {
@@ -47,17 +45,9 @@ impl Catalog for Shop {
         let Value::Object(fields) = args else {
             return Err("/: expected an object".into());
         };
-        let args = Value::Object(
-            fields
-                .iter()
-                .map(|(key, value)| (key.clone(), whole(value)))
-                .collect(),
-        );
+        let args = Value::Object(fields.iter().map(|(key, value)| (key.clone(), whole(value))).collect());
         let text = |field: &str| {
-            args[field]
-                .as_str()
-                .map(str::to_owned)
-                .ok_or_else(|| format!("/{field}: expected text"))
+            args[field].as_str().map(str::to_owned).ok_or_else(|| format!("/{field}: expected text"))
         };
         let (summary, slots) = match name {
             "send_text" => {
@@ -67,20 +57,15 @@ impl Catalog for Shop {
             "open_gate" => (Some("Open the gate.".to_owned()), Vec::new()),
             _ => (None, Vec::new()),
         };
-        Ok(Prepared {
-            digest: digest(name, &args),
-            args,
-            summary,
-            slots,
-        })
+        Ok(Prepared { digest: digest(name, &args), args, summary, slots })
     }
 }
 
 fn whole(value: &Value) -> Value {
     match value.as_f64() {
-        Some(number) if value.is_f64() && number.fract() == 0.0 => format!("{number:.0}")
-            .parse::<i64>()
-            .map_or_else(|_| value.clone(), Value::from),
+        Some(number) if value.is_f64() && number.fract() == 0.0 => {
+            format!("{number:.0}").parse::<i64>().map_or_else(|_| value.clone(), Value::from)
+        }
         _ => value.clone(),
     }
 }

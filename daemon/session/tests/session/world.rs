@@ -99,10 +99,7 @@ pub struct World {
 
 impl World {
     pub fn new(engage: Engage) -> Self {
-        let config = Config {
-            engage,
-            ..Config::default()
-        };
+        let config = Config { engage, ..Config::default() };
         let mut world = Self {
             session: Session::new(config, Box::new(shop::Shop), 7),
             now: Duration::ZERO,
@@ -137,17 +134,13 @@ impl World {
     fn give(&mut self, input: Input) {
         self.session.handle(Instant::from_boot(self.now), input);
         while let Some(output) = self.session.poll() {
-            self.log
-                .push(format!("{:?} {}", self.now, render::output(&output)));
+            self.log.push(format!("{:?} {}", self.now, render::output(&output)));
             self.act(output);
         }
         let snapshot = self.session.snapshot();
         assert!(snapshot.calls.len() <= 64, "open calls are bounded");
         assert_eq!(snapshot.uplink_open, self.uplink);
-        assert!(
-            !self.uplink || snapshot.link == LinkState::Up,
-            "no audio goes out without a link"
-        );
+        assert!(!self.uplink || snapshot.link == LinkState::Up, "no audio goes out without a link");
     }
 
     fn act(&mut self, output: Output) {
@@ -167,10 +160,7 @@ impl World {
             }
             Output::UplinkClose => assert!(std::mem::replace(&mut self.uplink, false)),
             Output::Play { utterance, .. } => {
-                assert!(
-                    !self.flushed.contains(&utterance),
-                    "nothing of a flushed reply plays"
-                );
+                assert!(!self.flushed.contains(&utterance), "nothing of a flushed reply plays");
                 self.open_replies.insert(utterance);
                 assert_eq!(self.open_replies.len(), 1, "one reply at a time is spoken");
                 if !self.playing.iter().any(|(playing, _)| *playing == utterance) {
@@ -178,11 +168,7 @@ impl World {
                 }
             }
             Output::PlayEnd { utterance } => assert!(self.open_replies.remove(&utterance)),
-            Output::Speak {
-                utterance,
-                text,
-                kind,
-            } => {
+            Output::Speak { utterance, text, kind } => {
                 self.playing.push((utterance, false));
                 if kind == LineKind::ReadBack {
                     self.questions.insert(utterance, text);
@@ -190,8 +176,7 @@ impl World {
             }
             Output::PlayClip { utterance, .. } => self.playing.push((utterance, false)),
             Output::Flush => {
-                self.flushed
-                    .extend(self.playing.iter().map(|(utterance, _)| *utterance));
+                self.flushed.extend(self.playing.iter().map(|(utterance, _)| *utterance));
                 self.open_replies.clear();
             }
             Output::Run(permit) => {
@@ -226,21 +211,16 @@ impl World {
                 }
             }
             Output::Notice(Notice::GateGranted { grant, .. }) => {
-                let question = self
-                    .heard
-                    .clone()
-                    .expect("only what was heard to its end is agreed to");
+                let question = self.heard.clone().expect("only what was heard to its end is agreed to");
                 self.agreed_to.insert(grant.0, question);
             }
             Output::Notice(Notice::CallArrived { call, .. }) => assert!(self.arrived.insert(call)),
             Output::Notice(Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }) => {
                 assert!(self.settled.insert(call), "a call is answered or closed once");
             }
-            Output::Notice(Notice::Link {
-                state: LinkState::Up,
-                ref text,
-                ..
-            }) if text == "a fresh conversation" => {
+            Output::Notice(Notice::Link { state: LinkState::Up, ref text, .. })
+                if text == "a fresh conversation" =>
+            {
                 self.conversation += 1;
             }
             Output::Send(_)
@@ -277,9 +257,7 @@ impl World {
             Step::Speak(ago) => self.speak(ago),
             Step::Hush(voiced) => {
                 self.speaking = false;
-                self.give(Input::SpeechEnded {
-                    voiced: Duration::from_millis(voiced),
-                });
+                self.give(Input::SpeechEnded { voiced: Duration::from_millis(voiced) });
             }
             Step::Hear(text) => self.hear(text),
             Step::Audio(millis) => {
@@ -343,16 +321,11 @@ impl World {
             }
             Step::Closed(cause) => {
                 if std::mem::replace(&mut self.transport, Transport::Gone) != Transport::Gone {
-                    self.give(Input::LinkClosed(LinkFailure {
-                        cause,
-                        text: "gone".into(),
-                    }));
+                    self.give(Input::LinkClosed(LinkFailure { cause, text: "gone".into() }));
                 }
             }
             Step::GoAway(left) => {
-                self.provider(ProviderEvent::GoAway {
-                    left: Some(Duration::from_millis(left)),
-                });
+                self.provider(ProviderEvent::GoAway { left: Some(Duration::from_millis(left)) });
             }
             Step::Handle(some) => {
                 self.provider(ProviderEvent::ResumeHandle(some.then(|| "handle".to_owned())));
@@ -369,20 +342,14 @@ impl World {
         let id = format!("id{}", self.calls_made);
         self.ids.push((id.clone(), name.to_owned()));
         let args = json!({"phone": "12345", "text": arg.to_string(), "n": arg});
-        self.provider(ProviderEvent::Calls(vec![ProviderCall {
-            id: Some(id),
-            name: name.to_owned(),
-            args,
-        }]));
+        self.provider(ProviderEvent::Calls(vec![ProviderCall { id: Some(id), name: name.to_owned(), args }]));
     }
 
     fn speak(&mut self, ago: u64) {
         let onset = self.now.saturating_sub(Duration::from_millis(ago));
         self.spoke_after |= onset > self.heard_at && !self.speaking;
         self.speaking = true;
-        self.give(Input::SpeechStarted {
-            onset_ago: Duration::from_millis(ago),
-        });
+        self.give(Input::SpeechStarted { onset_ago: Duration::from_millis(ago) });
     }
 
     fn hear(&mut self, text: &'static str) {
@@ -410,11 +377,7 @@ impl World {
             self.spoke_after = false;
             self.agreed_after = false;
         }
-        self.give(Input::PlayoutFinished {
-            utterance,
-            heard: Frames(2400),
-            cut,
-        });
+        self.give(Input::PlayoutFinished { utterance, heard: Frames(2400), cut });
     }
 
     /// Proposal, question heard, words said, call again. `early` speech begins before the question is heard.
@@ -464,9 +427,5 @@ fn summary(name: &str, args: &Value) -> String {
     if name == "open_gate" {
         return "Open the gate.".to_owned();
     }
-    format!(
-        "Send '{}' to {}.",
-        args["text"].as_str().unwrap(),
-        args["phone"].as_str().unwrap()
-    )
+    format!("Send '{}' to {}.", args["text"].as_str().unwrap(), args["phone"].as_str().unwrap())
 }

@@ -42,11 +42,8 @@ impl Received {
 
     /// The audio in it, as bytes.
     pub fn audio(&self) -> Vec<u8> {
-        let data = self
-            .at("/serverContent/modelTurn/parts/0/inlineData/data")
-            .and_then(Value::as_str);
-        data.map(|text| STANDARD.decode(text).unwrap())
-            .unwrap_or_default()
+        let data = self.at("/serverContent/modelTurn/parts/0/inlineData/data").and_then(Value::as_str);
+        data.map(|text| STANDARD.decode(text).unwrap()).unwrap_or_default()
     }
 }
 
@@ -111,20 +108,11 @@ impl Client {
         tokio::spawn(async move { server.serve_stream(far).await });
         let mut request = url.into_client_request()?;
         if let Some(key) = key {
-            request
-                .headers_mut()
-                .insert("x-goog-api-key", key.parse().unwrap());
+            request.headers_mut().insert("x-goog-api-key", key.parse().unwrap());
         }
         let (socket, _) = tokio_tungstenite::client_async(request, near).await?;
         let (received, strange) = (Vec::new(), Vec::new());
-        Ok(Self {
-            socket,
-            received,
-            strange,
-            frames: (0, 0),
-            closed: None,
-            answer: succeed,
-        })
+        Ok(Self { socket, received, strange, frames: (0, 0), closed: None, answer: succeed })
     }
 
     /// Connects and waits for `setupComplete`.
@@ -142,10 +130,7 @@ impl Client {
     }
 
     pub async fn send(&mut self, message: Value) {
-        self.socket
-            .send(Message::text(message.to_string()))
-            .await
-            .unwrap();
+        self.socket.send(Message::text(message.to_string())).await.unwrap();
     }
 
     /// Lets time pass without a microphone.
@@ -156,10 +141,7 @@ impl Client {
 
     /// Streams a line of the person's, and then a quiet room for `room_ms`.
     pub async fn speak(&mut self, line: &'static str, room_ms: u64) {
-        let line = demo::PersonLine {
-            id: line,
-            start_ms: 0,
-        };
+        let line = demo::PersonLine { id: line, start_ms: 0 };
         let mic = demo::mix(&[line], Duration::from_millis(room_ms)).unwrap();
         self.stream(mic.samples()).await;
     }
@@ -214,18 +196,11 @@ impl Client {
         let Ok(message @ Value::Object(_)) = serde_json::from_slice(&bytes) else {
             return self.strange.push(bytes.to_vec());
         };
-        let calls = message
-            .pointer("/toolCall/functionCalls")
-            .and_then(Value::as_array)
-            .cloned();
-        self.received.push(Received {
-            at: Instant::now(),
-            message,
-        });
+        let calls = message.pointer("/toolCall/functionCalls").and_then(Value::as_array).cloned();
+        self.received.push(Received { at: Instant::now(), message });
         let answers: Vec<Value> = calls.iter().flatten().filter_map(self.answer).collect();
         if !answers.is_empty() {
-            self.send(json!({ "toolResponse": { "functionResponses": answers } }))
-                .await;
+            self.send(json!({ "toolResponse": { "functionResponses": answers } })).await;
         }
     }
 
@@ -253,19 +228,12 @@ impl Client {
     /// All reply audio, as samples.
     pub fn audio(&self) -> Vec<i16> {
         let bytes: Vec<u8> = self.received.iter().flat_map(Received::audio).collect();
-        bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|pair| i16::from_le_bytes(*pair))
-            .collect()
+        bytes.as_chunks().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect()
     }
 
     /// All text at a JSON pointer, put together.
     pub fn text(&self, pointer: &str) -> String {
-        self.with(pointer)
-            .filter_map(|received| received.at(pointer)?.as_str())
-            .collect()
+        self.with(pointer).filter_map(|received| received.at(pointer)?.as_str()).collect()
     }
 
     pub async fn hang_up(mut self) {

@@ -18,17 +18,11 @@ const CALL: &str = "/toolCall";
 async fn a_question_is_heard_looked_up_and_answered() {
     let rehearsal = bundled("sensor");
     let mut client = Client::open(&rehearsal, setup()).await;
-    assert_eq!(
-        client.received[1].at("/sessionResumptionUpdate/resumable"),
-        Some(&json!(true))
-    );
+    assert_eq!(client.received[1].at("/sessionResumptionUpdate/resumable"), Some(&json!(true)));
     client.speak("temperature", 9_000).await;
 
     let reply = Voices::bundled().unwrap().find("too_warm").cloned().unwrap();
-    assert_eq!(
-        client.text("/serverContent/inputTranscription/text"),
-        words("temperature")
-    );
+    assert_eq!(client.text("/serverContent/inputTranscription/text"), words("temperature"));
     assert_eq!(client.text("/serverContent/outputTranscription/text"), reply.text);
     assert_eq!(client.audio(), reply.pcm.samples());
     assert_eq!(
@@ -37,9 +31,7 @@ async fn a_question_is_heard_looked_up_and_answered() {
     );
 
     // The call does not block the model, so its turn is complete before the reply starts another.
-    let ends: Vec<usize> = (0..client.received.len())
-        .filter(|i| client.received[*i].has(COMPLETE))
-        .collect();
+    let ends: Vec<usize> = (0..client.received.len()).filter(|i| client.received[*i].has(COMPLETE)).collect();
     assert_eq!((client.count(GENERATED), ends.len()), (2, 2));
     assert!(client.first("/serverContent/inputTranscription") < client.first(CALL));
     assert!(client.first(CALL) < ends[0] && ends[0] < client.first(AUDIO));
@@ -49,16 +41,10 @@ async fn a_question_is_heard_looked_up_and_answered() {
     let audio: Vec<Instant> = client.with(AUDIO).map(|received| received.at).collect();
     let generated = client.with(GENERATED).last().unwrap().at;
     let sent_in = *audio.last().unwrap() - audio[0];
-    assert!(
-        sent_in > reply.pcm.span() / 5 && sent_in < reply.pcm.span() / 3,
-        "{sent_in:?}"
-    );
+    assert!(sent_in > reply.pcm.span() / 5 && sent_in < reply.pcm.span() / 3, "{sent_in:?}");
     assert_eq!(generated, *audio.last().unwrap());
     let played = client.received[ends[1]].at - audio[0];
-    assert!(
-        played >= reply.pcm.span() && played < reply.pcm.span() + Duration::from_millis(5),
-        "{played:?}"
-    );
+    assert!(played >= reply.pcm.span() && played < reply.pcm.span() + Duration::from_millis(5), "{played:?}");
     assert_eq!(client.with(AUDIO).next().unwrap().audio().len(), 2);
 
     let report = rehearsal.report();
@@ -66,16 +52,9 @@ async fn a_question_is_heard_looked_up_and_answered() {
     assert_eq!((report.said.len(), report.said[0].cut), (1, false));
     assert_eq!(report.said[0].pcm, reply.pcm);
     assert_eq!(report.answers[0].status(), Some("success"));
-    assert_eq!(
-        (report.segments, report.unscripted, report.interruptions),
-        (1, 0, 0)
-    );
+    assert_eq!((report.segments, report.unscripted, report.interruptions), (1, 0, 0));
     assert!(report.client_audio >= Duration::from_secs(10));
-    assert!(
-        client.frames.0 > 0 && client.frames.1 == 0,
-        "JSON in binary frames: {:?}",
-        client.frames
-    );
+    assert!(client.frames.0 > 0 && client.frames.1 == 0, "JSON in binary frames: {:?}", client.frames);
     client.hang_up().await;
 }
 
@@ -102,16 +81,10 @@ async fn speech_cuts_a_reply_short() {
 
     let cut = client.first(INTERRUPTED);
     assert!(cut >= before);
-    let next_end = client.received[cut..]
-        .iter()
-        .position(|received| received.has(COMPLETE))
-        .unwrap()
-        + cut;
+    let next_end = client.received[cut..].iter().position(|received| received.has(COMPLETE)).unwrap() + cut;
     // A little audio is still on its way after `interrupted`; then the turn ends without `generationComplete`.
-    let stale: usize = client.received[cut..next_end]
-        .iter()
-        .map(|received| received.audio().len() / 48)
-        .sum();
+    let stale: usize =
+        client.received[cut..next_end].iter().map(|received| received.audio().len() / 48).sum();
     assert!((400..=720).contains(&stale), "{stale} ms of stale audio");
     assert_eq!(client.count(INTERRUPTED), 1);
     assert!(client.first(GENERATED) > next_end);
@@ -146,11 +119,7 @@ async fn a_blocking_call_keeps_its_turn_open_and_speech_cancels_it() {
     let rehearsal = written("blocking", text);
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("hello", 3_000).await;
-    assert_eq!(
-        (client.count(GENERATED), client.count(COMPLETE)),
-        (1, 1),
-        "one turn from call to reply"
-    );
+    assert_eq!((client.count(GENERATED), client.count(COMPLETE)), (1, 1), "one turn from call to reply");
     assert!(client.first(CALL) < client.first(AUDIO));
     client.hang_up().await;
 
@@ -159,13 +128,7 @@ async fn a_blocking_call_keeps_its_turn_open_and_speech_cancels_it() {
     client.speak("hello", 3_000).await;
     assert_eq!(client.count(COMPLETE), 0);
     client.speak("stop", 3_000).await;
-    assert_eq!(
-        (
-            client.count(INTERRUPTED),
-            client.count("/toolCallCancellation/ids/0")
-        ),
-        (1, 1)
-    );
+    assert_eq!((client.count(INTERRUPTED), client.count("/toolCallCancellation/ids/0")), (1, 1));
     assert!(client.first(INTERRUPTED) < client.first("/toolCallCancellation"));
     assert!(rehearsal.report().calls[0].cancelled);
     client.hang_up().await;
@@ -203,27 +166,17 @@ async fn turns_start_by_themselves_by_text_and_by_marked_activity() {
     client.send(json!({ "clientContent": { "turns": [{ "role": "user", "parts": [{ "text": "before" }] }], "turnComplete": true } })).await;
     client.idle(4_000).await;
     assert_eq!(rehearsal.report().said.len(), 1);
-    client
-        .send(json!({ "realtimeInput": { "text": "a note" } }))
-        .await;
+    client.send(json!({ "realtimeInput": { "text": "a note" } })).await;
     client.idle(4_000).await;
-    client
-        .send(json!({ "realtimeInput": { "activityStart": {} } }))
-        .await;
+    client.send(json!({ "realtimeInput": { "activityStart": {} } })).await;
     client.speak("hello", 100).await;
-    client
-        .send(json!({ "realtimeInput": { "activityEnd": {} } }))
-        .await;
+    client.send(json!({ "realtimeInput": { "activityEnd": {} } })).await;
     client.idle(4_000).await;
 
     let report = rehearsal.report();
     assert!(report.passed(), "{report:#?}");
     assert_eq!(
-        report
-            .said
-            .iter()
-            .map(|said| said.id.as_str())
-            .collect::<Vec<_>>(),
+        report.said.iter().map(|said| said.id.as_str()).collect::<Vec<_>>(),
         ["hello", "one_moment", "sure"]
     );
     assert_eq!(report.texts, ["before", "a note"]);
@@ -238,9 +191,7 @@ async fn content_from_the_client_always_cuts_in() {
     let rehearsal = bundled("barge_in");
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("dock", 2_500).await;
-    client
-        .send(json!({ "clientContent": { "turnComplete": false } }))
-        .await;
+    client.send(json!({ "clientContent": { "turnComplete": false } })).await;
     client.idle(100).await;
     assert_eq!((client.count(INTERRUPTED), client.count(COMPLETE)), (1, 1));
     let sent = client.count(AUDIO);
@@ -254,14 +205,8 @@ async fn a_muted_microphone_ends_speech_by_saying_so() {
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("temperature", 20).await;
     client.idle(5_000).await;
-    assert_eq!(
-        client.count(CALL),
-        0,
-        "without silence or audioStreamEnd speech goes on"
-    );
-    client
-        .send(json!({ "realtimeInput": { "audioStreamEnd": true } }))
-        .await;
+    assert_eq!(client.count(CALL), 0, "without silence or audioStreamEnd speech goes on");
+    client.send(json!({ "realtimeInput": { "audioStreamEnd": true } })).await;
     client.idle(5_000).await;
     assert_eq!(client.count(CALL), 1);
 }
@@ -278,20 +223,9 @@ async fn expectations_that_are_not_met_are_reported() {
     client.speak("hello", 5_000).await;
     let report = rehearsal.report();
     assert_eq!(report.unmet.len(), 1, "{:?}", report.unmet);
-    assert!(
-        report.unmet[0].starts_with("turn 1: weigh (rehearsal-call-1) answered"),
-        "{:?}",
-        report.unmet
-    );
+    assert!(report.unmet[0].starts_with("turn 1: weigh (rehearsal-call-1) answered"), "{:?}", report.unmet);
     assert!(!report.passed());
-    assert_eq!(
-        report
-            .said
-            .iter()
-            .map(|said| said.id.as_str())
-            .collect::<Vec<_>>(),
-        ["could_not"]
-    );
+    assert_eq!(report.said.iter().map(|said| said.id.as_str()).collect::<Vec<_>>(), ["could_not"]);
 }
 
 #[tokio::test]
@@ -304,9 +238,7 @@ async fn a_program_can_listen_on_a_port() {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
     let text = json!({ "setup": setup() }).to_string();
-    futures_util::SinkExt::send(&mut socket, text.into())
-        .await
-        .unwrap();
+    futures_util::SinkExt::send(&mut socket, text.into()).await.unwrap();
     let first = futures_util::StreamExt::next(&mut socket).await.unwrap().unwrap();
     assert!(first.to_text().unwrap().contains("setupComplete"));
     assert_eq!(rehearsal.report().connections, 1);

@@ -16,10 +16,7 @@ async fn a_violation_closes_with_the_field_path() {
     wrong["turnDetection"] = json!({});
     client.send(json!({ "setup": wrong })).await;
     client.idle(1_000).await;
-    assert_eq!(
-        client.close_frame(),
-        Some((1007, "setup.turnDetection: unknown field of LiveClientSetup"))
-    );
+    assert_eq!(client.close_frame(), Some((1007, "setup.turnDetection: unknown field of LiveClientSetup")));
     assert_eq!(
         rehearsal.report().violations,
         ["connection 1: setup.turnDetection: unknown field of LiveClientSetup"]
@@ -30,9 +27,7 @@ async fn a_violation_closes_with_the_field_path() {
 async fn a_long_reason_is_cut_to_what_a_close_frame_holds() {
     let rehearsal = bundled("sensor");
     let mut client = Client::dial(&rehearsal, URL, None).await.unwrap();
-    client
-        .send(json!({ "setup": { "model": format!("ü{}", "ü".repeat(200)) } }))
-        .await;
+    client.send(json!({ "setup": { "model": format!("ü{}", "ü".repeat(200)) } })).await;
     client.idle(1_000).await;
     let (code, reason) = client.close_frame().unwrap();
     // The last character would not fit whole.
@@ -46,10 +41,7 @@ async fn a_wrong_key_is_refused_after_the_upgrade() {
     for key in [None, Some("wrong")] {
         let mut client = Client::dial(&rehearsal, URL, key).await.unwrap();
         client.idle(100).await;
-        assert_eq!(
-            client.close_frame(),
-            Some((1007, "API key not valid. Please pass a valid API key."))
-        );
+        assert_eq!(client.close_frame(), Some((1007, "API key not valid. Please pass a valid API key.")));
     }
     let mut client = Client::dial(&rehearsal, URL, Some("right")).await.unwrap();
     client.send(json!({ "setup": setup() })).await;
@@ -60,33 +52,21 @@ async fn a_wrong_key_is_refused_after_the_upgrade() {
 #[tokio::test(start_paused = true)]
 async fn a_path_without_the_method_is_not_found() {
     let rehearsal = bundled("sensor");
-    let refused = Client::dial(&rehearsal, "ws://rehearsal/v1/models", None)
-        .await
-        .err()
-        .unwrap();
-    assert!(
-        matches!(&refused, Error::Http(response) if response.status() == 404),
-        "{refused:?}"
-    );
+    let refused = Client::dial(&rehearsal, "ws://rehearsal/v1/models", None).await.err().unwrap();
+    assert!(matches!(&refused, Error::Http(response) if response.status() == 404), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn connections_fail_to_get_going_in_every_way() {
     let rehearsal = bundled("faults_setup");
     let refused = Client::dial(&rehearsal, URL, None).await.err().unwrap();
-    assert!(
-        matches!(&refused, Error::Http(response) if response.status() == 503),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, Error::Http(response) if response.status() == 503), "{refused:?}");
     let mut outcomes = Vec::new();
     for _ in 0..4 {
         let mut client = Client::dial(&rehearsal, URL, None).await.unwrap();
         client.send(json!({ "setup": setup() })).await;
         client.idle(20_000).await;
-        outcomes.push((
-            client.count("/setupComplete"),
-            client.close_frame().map(|(code, _)| code),
-        ));
+        outcomes.push((client.count("/setupComplete"), client.close_frame().map(|(code, _)| code)));
     }
     assert_eq!(outcomes, [(0, None), (0, Some(1011)), (0, Some(1011)), (1, None)]);
 }
@@ -103,12 +83,7 @@ async fn a_cancelled_call_may_not_be_answered() {
     assert_eq!(client.count("/toolCallCancellation"), 1);
     let report = rehearsal.report();
     assert!(report.passed() && report.calls[0].cancelled, "{report:#?}");
-    assert_eq!(
-        (report.notes.len(), report.answers.len()),
-        (1, 1),
-        "{:?}",
-        report.notes
-    );
+    assert_eq!((report.notes.len(), report.answers.len()), (1, 1), "{:?}", report.notes);
     assert_eq!(report.said[0].id, "could_not");
     // One that comes later is.
     client.send(late).await;
@@ -188,18 +163,12 @@ async fn connections_end_announced_in_mid_call_and_without_a_word() {
     let left = client.received[client.first("/goAway")].at("/goAway/timeLeft");
     assert_eq!(left, Some(&json!("2s")));
     client.idle(3_000).await;
-    assert_eq!(
-        client.close_frame(),
-        Some((1011, "Deadline expired before operation could complete."))
-    );
+    assert_eq!(client.close_frame(), Some((1011, "Deadline expired before operation could complete.")));
 
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("dock", 3_000).await;
     assert_eq!(client.count("/toolCall"), 1);
-    assert_eq!(
-        client.close_frame(),
-        Some((1011, "The service is currently unavailable."))
-    );
+    assert_eq!(client.close_frame(), Some((1011, "The service is currently unavailable.")));
 
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("hello", 4_000).await;
@@ -215,19 +184,11 @@ async fn messages_that_are_none_arrive_as_they_are() {
     let rehearsal = bundled("faults_messages");
     let mut client = Client::open(&rehearsal, setup()).await.answering(|_| None);
     client.speak("hello", 5_000).await;
-    assert_eq!(
-        client.strange,
-        [b"this is not JSON".to_vec(), vec![0, 159, 146, 150], Vec::new()]
-    );
+    assert_eq!(client.strange, [b"this is not JSON".to_vec(), vec![0, 159, 146, 150], Vec::new()]);
     assert_eq!(client.count("/unheardOf"), 1);
     assert_eq!(rehearsal.report().said[0].id, "hello");
     client.speak("hello", 5_000).await;
-    let largest = client
-        .received
-        .iter()
-        .map(|received| received.message.to_string().len())
-        .max()
-        .unwrap();
+    let largest = client.received.iter().map(|received| received.message.to_string().len()).max().unwrap();
     assert!(
         largest >= 17 * 1024 * 1024 || client.closed.is_some(),
         "the client's library has a limit of its own"
@@ -244,40 +205,23 @@ async fn audio_comes_split_resampled_and_all_at_once() {
     let voices = Voices::bundled().unwrap();
     let (odd, other) = (voices.find("hello").unwrap(), voices.find("one_moment").unwrap());
     let audio = client.audio();
-    assert!(
-        client
-            .received
-            .iter()
-            .any(|received| received.audio().len() % 2 == 1)
-    );
-    assert_eq!(
-        &audio[..odd.pcm.samples().len()],
-        odd.pcm.samples(),
-        "nothing is lost between the chunks"
-    );
+    assert!(client.received.iter().any(|received| received.audio().len() % 2 == 1));
+    assert_eq!(&audio[..odd.pcm.samples().len()], odd.pcm.samples(), "nothing is lost between the chunks");
     let mime = "/serverContent/modelTurn/parts/0/inlineData/mimeType";
     let declared = |received: &&Received| received.at(mime) == Some(&json!("audio/pcm;rate=16000"));
     assert!(client.with(mime).filter(declared).count() > 2);
-    assert_eq!(
-        rehearsal.report().said[1].pcm.span().as_millis(),
-        other.pcm.span().as_millis()
-    );
+    assert_eq!(rehearsal.report().said[1].pcm.span().as_millis(), other.pcm.span().as_millis());
 
     let before = client.received.len();
     client.speak("dock", 3_000).await;
-    let burst: Vec<_> = client.received[before..]
-        .iter()
-        .filter(|received| !received.audio().is_empty())
-        .collect();
+    let burst: Vec<_> =
+        client.received[before..].iter().filter(|received| !received.audio().is_empty()).collect();
     let ms: usize = burst.iter().map(|received| received.audio().len() / 48).sum();
     assert!((19_900..=20_000).contains(&ms), "{ms}");
     assert!(burst.last().unwrap().at - burst[0].at < Duration::from_millis(1));
     client.speak("stop", 4_000).await;
     assert!(rehearsal.report().passed(), "{:#?}", rehearsal.report());
-    assert!(
-        !rehearsal.report().said[2].cut,
-        "all of it was sent before the person cut in"
-    );
+    assert!(!rehearsal.report().said[2].cut, "all of it was sent before the person cut in");
     assert_eq!(rehearsal.report().interruptions, 1);
 }
 
@@ -287,10 +231,7 @@ async fn turns_stay_open_and_streams_go_quiet() {
     let mut client = Client::open(&rehearsal, setup()).await;
     client.speak("hello", 5_000).await;
     assert_eq!(
-        (
-            client.count("/serverContent/generationComplete"),
-            client.count("/serverContent/turnComplete")
-        ),
+        (client.count("/serverContent/generationComplete"), client.count("/serverContent/turnComplete")),
         (1, 0)
     );
     client.speak("temperature", 5_000).await;

@@ -7,11 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, bundled, setup};
 
 fn gated(call: &Value, status: &str) -> Option<Value> {
-    let scheduling = if status == "success" {
-        "WHEN_IDLE"
-    } else {
-        "SILENT"
-    };
+    let scheduling = if status == "success" { "WHEN_IDLE" } else { "SILENT" };
     Some(json!({
         "id": call["id"], "name": call["name"], "scheduling": scheduling, "response": { "status": status },
     }))
@@ -24,12 +20,7 @@ fn pending(call: &Value) -> Option<Value> {
 
 /// How many calls of the gated tool were made, by report.
 fn calls(rehearsal: &Rehearsal) -> usize {
-    rehearsal
-        .report()
-        .calls
-        .iter()
-        .filter(|called| called.name == "send_notification")
-        .count()
+    rehearsal.report().calls.iter().filter(|called| called.name == "send_notification").count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,36 +53,22 @@ async fn one_call_comes_in_every_doubled_form() {
     let rehearsal = bundled("adversarial_twin_ids");
     let mut client = Client::open(&rehearsal, setup()).await.answering(|_| None);
     client.speak("message", 2_000).await;
-    let ids: Vec<&Value> = client
-        .with("/toolCall")
-        .flat_map(|received| received.at("/toolCall/functionCalls"))
-        .collect();
+    let ids: Vec<&Value> =
+        client.with("/toolCall").flat_map(|received| received.at("/toolCall/functionCalls")).collect();
     assert_eq!(ids.len(), 1);
     assert_eq!(
-        ids[0]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|call| &call["id"])
-            .collect::<Vec<_>>(),
+        ids[0].as_array().unwrap().iter().map(|call| &call["id"]).collect::<Vec<_>>(),
         ["twin-1", "twin-1"]
     );
     let stray = client.first("/serverContent/modelTurn/parts/0/functionCall");
     assert!(stray < client.first("/toolCall"));
     assert_eq!(rehearsal.report().calls.len(), 1, "one id is one call");
-    let answer = gated(
-        &json!({ "id": "twin-1", "name": "send_notification" }),
-        "pending_confirmation",
-    )
-    .unwrap();
-    client
-        .send(json!({ "toolResponse": { "functionResponses": [answer.clone()] } }))
-        .await;
+    let answer =
+        gated(&json!({ "id": "twin-1", "name": "send_notification" }), "pending_confirmation").unwrap();
+    client.send(json!({ "toolResponse": { "functionResponses": [answer.clone()] } })).await;
     client.idle(1_000).await;
     assert!(rehearsal.report().unmet.is_empty());
-    client
-        .send(json!({ "toolResponse": { "functionResponses": [answer] } }))
-        .await;
+    client.send(json!({ "toolResponse": { "functionResponses": [answer] } })).await;
     client.idle(1_000).await;
     let reason = "toolResponse.functionResponses[0].id: `twin-1` was answered before";
     assert_eq!(client.close_frame(), Some((1007, reason)));
@@ -104,11 +81,7 @@ async fn the_demo_plays_through() {
     fn device(call: &Value) -> Option<Value> {
         let dock = call["args"]["message"] == json!("The dock is closed.");
         // The scripted device knows the scenes: which call of each message is the one after the person's word.
-        let number: u32 = call["id"]
-            .as_str()?
-            .strip_prefix("rehearsal-call-")?
-            .parse()
-            .ok()?;
+        let number: u32 = call["id"].as_str()?.strip_prefix("rehearsal-call-")?.parse().ok()?;
         match (call["name"].as_str()?, dock, number) {
             ("send_notification", false, 3) | ("read_warehouse_sensors" | "end_session", ..) => {
                 gated(call, "success")
@@ -120,9 +93,7 @@ async fn the_demo_plays_through() {
     let rehearsal = bundled("demo");
     let mut client = Client::open(&rehearsal, setup()).await.answering(device);
     let mut spoken = 0;
-    for (line, next) in demo::PERSON_LINES
-        .iter()
-        .zip(demo::PERSON_LINES[1..].iter().map(Some).chain([None]))
+    for (line, next) in demo::PERSON_LINES.iter().zip(demo::PERSON_LINES[1..].iter().map(Some).chain([None]))
     {
         let speech = rehearsal::voices::person(line.id).unwrap().pcm.span();
         let speech_ms = u64::try_from(speech.as_millis()).unwrap();
@@ -134,17 +105,7 @@ async fn the_demo_plays_through() {
     let report = rehearsal.report();
     assert!(report.passed(), "{report:#?}");
     let said: Vec<&str> = report.said.iter().map(|said| said.id.as_str()).collect();
-    assert_eq!(
-        said,
-        [
-            "too_warm",
-            "dock_long",
-            "sure",
-            "on_its_way",
-            "not_sent",
-            "goodbye"
-        ]
-    );
+    assert_eq!(said, ["too_warm", "dock_long", "sure", "on_its_way", "not_sent", "goodbye"]);
     assert_eq!((report.interruptions, report.said[1].cut), (1, true));
     assert_eq!(calls(&rehearsal), 6);
 }
