@@ -29,21 +29,26 @@ pub const RIG_VARIABLES: [&str; 5] =
 
 /// A running virtual sound card. Dropping it ends every process of it.
 ///
-/// It needs `pulseaudio`, `pulseaudio-utils` and `libasound2-plugins`, and no privileges.
+/// It needs `pulseaudio`, `pulseaudio-utils` and `libasound2-plugins`, and no privileges. A process has one at a time:
+/// several sound servers and daemons on a small machine starve each other, and audio has gaps.
 #[derive(Debug)]
 pub struct Rig {
     /// Clients that never leave, so that the null sinks stay warm: the first sound through a cold one is seconds late.
     warm: Vec<Client>,
     scratch: Scratch,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Rig {
-    /// Starts one in a folder of its own.
+    /// Starts one in a folder of its own, once no other is left.
     ///
     /// # Panics
     /// If it does not start; the text is what the script says, packages to install included.
     #[must_use]
     pub fn start() -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        // A test that failed with a card has ended its card all the same.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let output =
             script().arg("start").arg("--dir").arg(scratch.path()).output().expect("bash is everywhere");
@@ -54,7 +59,7 @@ impl Rig {
             said(&output.stdout),
             said(&output.stderr),
         );
-        let mut rig = Self { warm: Vec::new(), scratch };
+        let mut rig = Self { warm: Vec::new(), scratch, _turn: turn };
         let zeros = File::open("/dev/zero").expect("Linux has it");
         rig.warm.push(rig.client(
             &["pacat", "--latency-msec=20", "--device=micbus"],

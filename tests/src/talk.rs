@@ -8,21 +8,17 @@ use std::time::Duration;
 use rehearsal::demo::PersonLine;
 use rehearsal::{Rehearsal, Report, Scenario, Voices};
 use session::Notice;
-use tokio::time::{MissedTickBehavior, interval};
 use tools::ToolSetBuilder;
 use units::{Instant, Pcm};
 use voiced::assembly::{Assembly, Extend};
 use voiced::config::{Config, Sources};
 use voiced::demo::sink::{Delivery, Sink};
-use voiced::demo::{InMemory, Witness};
+use voiced::demo::{InMemory, Witness, step_through};
 use voiced::identity::Identity;
 use voiced::provider::Secret;
 use voiced::watch::{Moment, Observer};
 
 use crate::files::{Scratch, wav, wire_dir};
-
-/// One hop of the audio worker.
-const HOP: Duration = Duration::from_millis(10);
 
 /// What is to be talked about, and how.
 pub struct Talk {
@@ -179,19 +175,9 @@ impl Talk {
         if let Some(instruction) = self.instruction {
             assembly = assembly.instruction(instruction);
         }
-        let (driver, mut stepper) = assembly.stepped().unwrap_or_else(|fault| panic!("{fault}"));
-        let hops = tokio::spawn(async move {
-            let mut hops = interval(HOP);
-            hops.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                hops.tick().await;
-                stepper.hop();
-            }
-        });
-        driver.run(tokio::time::sleep(self.length)).await.unwrap_or_else(|fault| panic!("{fault}"));
-        hops.abort();
-        // A cancelled task is the expected end; with it the stepper is dropped and the recording complete.
-        drop(hops.await);
+        let (driver, stepper) = assembly.stepped().unwrap_or_else(|fault| panic!("{fault}"));
+        let talk = step_through(stepper, driver.run(tokio::time::sleep(self.length)));
+        talk.await.unwrap_or_else(|fault| panic!("{fault}"));
         let recorder = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
         Seen {
             report: rehearsal.report(),

@@ -1,27 +1,74 @@
-//! Text that must not reach a log.
+//! A text that must not appear in logs, status, wire logs or error texts.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// A secret. Its `Debug` shows none of it, and it has no `Display`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+/// What stands where a secret would have stood.
+const MASK: &str = "***";
+
+/// A shorter text is a stand-in for a key, not a key (Google's have 39 characters): masking it would only eat letters
+/// out of messages.
+const KEY_BYTES_MIN: usize = 12;
+
+/// A secret text, such as an API key. Printing it in any way gives `***`; it cannot be serialized or compared.
+#[derive(Clone)]
+pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Wraps `text`.
+    /// Takes `text` as it is; the caller trims what a file or a shell added.
     #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that sends it.
+    /// The text itself, for the one place that hands it to the peer.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// True when there is no text at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `text` with every copy of the secret masked. For texts that a peer wrote: it may echo what it was sent.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        if self.0.len() < KEY_BYTES_MIN { text.to_owned() } else { text.replace(&*self.0, MASK) }
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(***)")
+        write!(f, "Secret({MASK})")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_shows_the_mask_only() {
+        let secret = Secret::new("AIza-very-secret");
+        assert_eq!(
+            format!("{secret} {secret:?} {:#?}", Some(&secret)),
+            "*** Secret(***) Some(\n    Secret(***),\n)"
+        );
+    }
+
+    #[test]
+    fn redaction_masks_every_copy_of_a_key_and_leaves_texts_readable() {
+        assert_eq!(Secret::new("AIza-very-secret").redact("AIza-very-secret, AIza-very-secret"), "***, ***");
+        assert_eq!(Secret::new("").redact("text"), "text");
+        assert_eq!(Secret::new("k").redact("check the key"), "check the key");
     }
 }

@@ -169,20 +169,8 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
 
     if options.fast {
         let connector = Arc::new(InMemory { rehearsal: rehearsal.clone() });
-        let (driver, mut stepper) = assembly.virtual_time().connector(connector).stepped()?;
-        let hops = tokio::spawn(async move {
-            let mut hops = interval(HOP);
-            hops.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                hops.tick().await;
-                stepper.hop();
-            }
-        });
-        let ended = driver.run(stop(recorded_person.then_some(paths.limit()))).await;
-        hops.abort();
-        // The worker completes heard.wav when it is dropped with its task; a cancelled task is the expected end.
-        let _ = hops.await;
-        ended?;
+        let (driver, stepper) = assembly.virtual_time().connector(connector).stepped()?;
+        step_through(stepper, driver.run(stop(recorded_person.then_some(paths.limit())))).await?;
     } else {
         let (address, server) = rehearsal.listen("127.0.0.1:0").await.map_err(DemoError::Loopback)?;
         let connector = Arc::new(Redirect(address));
@@ -206,6 +194,24 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         scripted_person: recorded_person,
     };
     Ok(verdict::judge(&facts))
+}
+
+/// Moves the audio worker by one hop every 10 ms of the runtime's clock until `conversation` is over. Afterwards the
+/// worker's files are complete.
+pub async fn step_through<T>(mut stepper: audio::Stepper, conversation: impl Future<Output = T>) -> T {
+    let hops = async {
+        let mut hops = interval(HOP);
+        hops.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            hops.tick().await;
+            stepper.hop();
+        }
+    };
+    tokio::select! {
+        biased;
+        result = conversation => result,
+        () = hops => unreachable!("the hops have no end"),
+    }
 }
 
 /// Completes on ^C, or when a demo that should have ended by itself has not.

@@ -26,7 +26,6 @@ mod models;
 mod outbound;
 mod queue;
 mod schema;
-mod secret;
 mod transport;
 mod wire;
 mod wirelog;
@@ -39,7 +38,7 @@ pub use connect::{ByteStream, Connect, Connecting, TcpConnector};
 pub use endpoint::{Endpoint, EndpointError};
 pub use models::model_caution;
 pub use queue::{Counters, LinkHandle};
-pub use secret::Secret;
+pub use tools::Secret;
 pub use transport::{Link, LinkEvent, LinkEvents};
 pub use wirelog::WireLog;
 
