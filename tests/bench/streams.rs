@@ -21,10 +21,15 @@ const NEAR: Duration = Duration::from_secs(1);
 /// Cpal stops calling back when this long has passed without a frame; only then.
 const POLL: Option<Duration> = Some(Duration::from_millis(500));
 
+/// What the sound server takes at most to set a stream up.
+const SET_UP: Duration = Duration::from_millis(50);
+
 fn config(frames: u32) -> StreamConfig {
     StreamConfig { channels: 1, sample_rate: Hz::K48.get(), buffer_size: BufferSize::Fixed(frames) }
 }
 
+/// A device of the virtual card by its ALSA name.
+///
 /// # Panics
 /// If this machine has no such device: the virtual card has gone.
 fn device(name: &str) -> Device {
@@ -32,6 +37,15 @@ fn device(name: &str) -> Device {
     let id = DeviceId::new(host.id(), name);
     host.device_by_id(&id)
         .unwrap_or_else(|| panic!("there is no device {id}: is ALSA_CONFIG_PATH that of the rig?"))
+}
+
+/// Starts a stream. A stream of the pulse plugin that is started at once reports errors for some milliseconds.
+///
+/// # Panics
+/// If it does not start.
+fn begin(stream: &cpal::Stream) {
+    std::thread::sleep(SET_UP);
+    stream.play().unwrap_or_else(|error| panic!("a stream of the virtual card does not start: {error}"));
 }
 
 /// A capture stream that keeps everything it hears, 48 kHz mono.
@@ -77,7 +91,7 @@ impl Ear {
             POLL,
         );
         let stream = stream.unwrap_or_else(|error| panic!("{name} cannot be opened for capture: {error}"));
-        stream.play().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        begin(&stream);
         Self { stream, heard }
     }
 
@@ -167,7 +181,7 @@ impl Mouth {
             POLL,
         );
         let stream = stream.unwrap_or_else(|error| panic!("{name} cannot be opened for playback: {error}"));
-        stream.play().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        begin(&stream);
         Self { _stream: stream, ask, handed }
     }
 
@@ -204,7 +218,7 @@ pub fn idle_both_ways(capture: &str, playback: &str, end: impl FnOnce()) {
     );
     let output = output.unwrap_or_else(|error| panic!("{playback} cannot be opened for playback: {error}"));
     for stream in [&input, &output] {
-        stream.play().unwrap_or_else(|error| panic!("a stream does not start: {error}"));
+        begin(stream);
     }
     end();
 }

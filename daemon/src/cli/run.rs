@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use super::{EXIT_CONFIG, EXIT_INTERNAL, complain, fail};
@@ -34,21 +34,25 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
             }
         };
         start_log(loaded.config.log.level);
-        serve(loaded.config, extend).await
+        serve(loaded.config, extend, keep_going).await
     });
     // A blocking thread that hangs (a resolver, a speech engine) must not hold up the end of the process.
     runtime.shutdown_background();
     code
 }
 
-async fn serve(config: Config, extend: &Extend) -> ExitCode {
+async fn serve(config: Config, extend: &Extend, keep_going: bool) -> ExitCode {
     let driver = match Assembly::new(config, extend).driver() {
         Ok(driver) => driver,
         Err(fault) => return fail(EXIT_CONFIG, fault),
     };
     info!(version = env!("CARGO_PKG_VERSION"), "voiced is up");
     let stop = async {
-        match supervise::stop_requested().await {
+        let asked = tokio::select! {
+            asked = supervise::stop_requested() => asked,
+            () = hangup(keep_going) => Ok("SIGHUP"),
+        };
+        match asked {
             Ok(name) => info!("{name}: stopping"),
             Err(cause) => error!(%cause, "signals cannot be handled"),
         }
@@ -56,6 +60,19 @@ async fn serve(config: Config, extend: &Extend) -> ExitCode {
     match driver.run(stop).await {
         Ok(_) => ExitCode::SUCCESS,
         Err(fault) => fail(EXIT_INTERNAL, fault),
+    }
+}
+
+/// Completes when the terminal is gone. A service has none: there, SIGHUP asks for what is not done while running.
+async fn hangup(keep_going: bool) {
+    // Without a handler the signal does what it does to every program.
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
+    loop {
+        hangup.recv().await;
+        if !keep_going {
+            return;
+        }
+        warn!("SIGHUP: a running daemon does not read its configuration again; restart it to apply a change");
     }
 }
 

@@ -81,7 +81,7 @@ pub enum DeviceError {
         waited: Duration,
     },
     /// It was open and stopped moving frames.
-    #[error("{device} has moved no frame for {} ms: check its cable, it is opened again", waited.as_millis())]
+    #[error("{device} has moved no frame for {} ms: check its cable or its sound server", waited.as_millis())]
     Stalled {
         /// Direction and name.
         device: String,
@@ -173,7 +173,7 @@ pub(crate) trait Opener: Send {
     /// Begins to open the device. Never waits; the answer comes when it comes, or never.
     fn open(&mut self) -> Receiver<Answer<Self::Line>>;
 
-    /// The device failed soon after it was opened: it is opened with more time to spare from here on.
+    /// The device breaks soon after it is opened: it is opened with more time to spare from here on.
     fn relax(&mut self) {}
 
     /// On virtual time only: 10 ms have passed in which the device was not open.

@@ -54,6 +54,8 @@ pub(crate) struct Supervisor<L> {
     pacing: Pacing,
     state: State<L>,
     pause: Duration,
+    /// Streams in a row that broke soon after they were opened.
+    breaks: u32,
 }
 
 enum State<L> {
@@ -80,7 +82,7 @@ enum State<L> {
 impl<L: super::Line> Supervisor<L> {
     pub(crate) fn new(opener: Box<dyn Opener<Line = L>>, pacing: Pacing) -> Self {
         let state = State::Closed { retry_at: Duration::ZERO };
-        Self { opener, pacing, state, pause: RETRY_FIRST }
+        Self { opener, pacing, state, pause: RETRY_FIRST, breaks: 0 }
     }
 
     /// Looks at the device. Call it every turn until it returns `None`.
@@ -174,15 +176,27 @@ impl<L: super::Line> Supervisor<L> {
                 retire(stream);
                 if now.saturating_sub(since) >= STEADY {
                     self.pause = RETRY_FIRST;
-                } else {
-                    self.opener.relax();
+                    self.breaks = 0;
                 }
+                self.broke(&error);
             }
-            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => {}
+            // What cannot even be opened does not want for time.
+            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => self.breaks = 0,
         }
         self.state = State::Closed { retry_at: now + self.pause };
         self.pause = (self.pause * 2).min(RETRY_LAST);
         Change::Down { error }
+    }
+
+    /// A stream that breaks again and again, and can be opened every time, has too little time to spare. One that
+    /// breaks once may have lost its server.
+    fn broke(&mut self, error: &DeviceError) {
+        if matches!(error, DeviceError::Failed { .. }) {
+            self.breaks += 1;
+            if self.breaks >= 2 {
+                self.opener.relax();
+            }
+        }
     }
 
     /// On virtual time: moves the device by 10 ms.
@@ -384,11 +398,11 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_fails_early_gets_more_time_and_one_that_was_steady_does_not() {
+    fn a_device_that_breaks_again_and_again_gets_more_time_and_one_that_was_steady_does_not() {
         let bench = Bench::default();
         let mut supervisor = bench.supervised();
         let mut now = MS(0);
-        for (lives, relaxed) in [(1_000, 1), (2_000, 2), (12_000, 2)] {
+        for (lives, relaxed) in [(1_000, 0), (2_000, 1), (500, 2), (12_000, 2)] {
             while bench.0.lock().unwrap().device.is_none() {
                 seen(&mut supervisor, now);
                 if bench.attempts() > 0 {
