@@ -124,10 +124,10 @@ fn complain(faults: &Faults) -> ExitCode {
     ExitCode::from(EXIT_CONFIG)
 }
 
-/// Prints one thing to standard error, as it is.
-#[expect(clippy::print_stderr, reason = "standard output is for what the command was asked for")]
-fn note(text: impl std::fmt::Display) {
-    eprintln!("{text}");
+/// Prints one thing to standard error, as it is. Nobody need be reading it.
+pub(crate) fn note(text: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Prints to standard output. A reader that went away (`| head`) is no error.
@@ -139,7 +139,7 @@ fn print(text: &str) -> ExitCode {
 }
 
 /// Prints to standard error what went wrong and gives the exit code for it.
-fn fail(code: u8, text: impl std::fmt::Display) -> ExitCode {
+pub(crate) fn fail(code: u8, text: impl std::fmt::Display) -> ExitCode {
     note(format_args!("voiced: {text}"));
     ExitCode::from(code)
 }

@@ -11,7 +11,7 @@ pub mod sink;
 mod verdict;
 
 use std::fs;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,12 @@ use tokio::time::{MissedTickBehavior, interval};
 use units::{Instant, Pcm};
 
 use crate::assembly::{self, Assembly, AssemblyError, Extend};
+use crate::cli::{EXIT_INTERNAL, fail};
 use crate::config::{Config, Faults, Sources};
 use crate::driver::DriverError;
 use crate::identity::Identity;
 use crate::provider::{Connect, Connecting, Endpoint, Secret};
+use crate::speech::SpeechError;
 use crate::supervise;
 use crate::timeline::Timeline;
 use crate::watch::{Moment, Observer};
@@ -86,6 +88,9 @@ pub enum DemoError {
     /// A loopback port could not be had.
     #[error("no loopback port: {0}")]
     Loopback(io::Error),
+    /// The device has no voice, so it could not ask the question of the confirmation gate.
+    #[error("{0}")]
+    Speech(#[from] SpeechError),
     /// The daemon could not be put together.
     #[error("{0}")]
     Assembly(#[from] AssemblyError),
@@ -101,7 +106,7 @@ pub(crate) fn main(options: Options, extend: &Extend) -> ExitCode {
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => {
-            return say(crate::cli::EXIT_INTERNAL, &format!("the async runtime cannot be started: {cause}"));
+            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
         }
     };
     let result = runtime.block_on(run(&options, extend));
@@ -112,19 +117,13 @@ pub(crate) fn main(options: Options, extend: &Extend) -> ExitCode {
             print(&verdict.to_string());
             ExitCode::from(code)
         }
-        Err(fault) => say(crate::cli::EXIT_INTERNAL, &fault.to_string()),
+        Err(fault) => fail(EXIT_INTERNAL, fault),
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the summary is what the command has to say")]
+/// Prints to standard output. A reader that went away (`| head`) is no error.
 fn print(text: &str) {
-    println!("{text}");
-}
-
-#[expect(clippy::print_stderr, reason = "the error is what the command has to say")]
-fn say(code: u8, text: &str) -> ExitCode {
-    eprintln!("voiced: {text}");
-    ExitCode::from(code)
+    let _ = writeln!(io::stdout().lock(), "{text}");
 }
 
 /// Runs the demo and judges it.
@@ -146,6 +145,7 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
     }
     let config = config(options, &paths, &sink)?;
     let speech = assembly::speech(&config);
+    speech.find()?;
     let witness = Witness::default();
     let timeline = fs::File::create(&paths.timeline).map_err(|cause| paths.fault(&paths.timeline, cause))?;
     let mut assembly = Assembly::new(config, extend)
