@@ -53,7 +53,8 @@ pub struct Engine;
 
 impl Engine {
     /// Starts the worker on a thread named `audio`. Returns at once; whether the devices could be opened comes as
-    /// [`Event::DeviceUp`](crate::Event::DeviceUp) and [`Event::DeviceDown`](crate::Event::DeviceDown).
+    /// [`Event::DeviceUp`](crate::Event::DeviceUp) and [`Event::DeviceDown`](crate::Event::DeviceDown). `events` is
+    /// dropped when the worker has ended, for whatever reason: a channel behind it closes.
     ///
     /// # Errors
     /// [`StartError`] when a setting is out of range or there is no thread to be had.

@@ -45,7 +45,7 @@
 //! | queue | holds | when full |
 //! | --- | --- | --- |
 //! | capture callback to worker | 200 ms | newest dropped, counted as `capture_overrun` |
-//! | worker to playback callback | 60 ms or three periods | never full: the worker keeps two hops, or a period and a hop, in it; between utterances a period and half a hop |
+//! | worker to playback callback | 60 ms, or 256 ms where the device chooses its period | never full: the worker keeps two hops, or a period and a hop, in it; between utterances a period and half a hop |
 //! | commands | [`COMMANDS_MAX`] | refused: the command comes back |
 //! | events | 256 | oldest [`Event::Mic`] dropped and counted; other events are kept |
 //! | playout | 180 s an utterance, 64 utterances | newest dropped and counted |

@@ -151,13 +151,17 @@ impl Outlet {
 
     /// Whether the ring is less full than it should be.
     pub(crate) fn is_hungry(&self, load: Load) -> bool {
-        self.line.shared.playing.store(load == Load::Playing, Relaxed);
         let queued = self.line.ring.buffer().capacity() - self.line.ring.slots();
         let target = match load {
             Load::Playing => self.playing,
             Load::Idle => self.idle,
         };
         queued + self.ready.len() < target
+    }
+
+    /// Tells the callback whether silence it has to make up would be heard.
+    pub(crate) fn mark(&self, load: Load) {
+        self.line.shared.playing.store(load == Load::Playing, Relaxed);
     }
 
     /// Takes one rendered hop, gain applied, ±1.0.

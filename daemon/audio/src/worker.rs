@@ -259,6 +259,8 @@ impl Worker {
 
     fn listen(&mut self, now: Duration) {
         let microphone = &mut self.microphone;
+        // The preroll of a gate that has just been opened leaves whether or not there is a microphone.
+        microphone.drain(&mut self.outbox, &mut self.counters);
         let Some(intake) = &mut microphone.intake else {
             return;
         };
@@ -270,7 +272,6 @@ impl Worker {
             self.counters.capture_hops += 1;
             microphone.hop(&hop, &mut self.outbox, &mut self.counters);
         }
-        microphone.drain(&mut self.outbox, &mut self.counters);
     }
 
     fn feed(&mut self, now: Duration) {
@@ -287,6 +288,7 @@ impl Worker {
                     );
                     outlet.push(&hop);
                 }
+                outlet.mark(load(&loudspeaker.playout));
             }
             Output::Gone(void) => {
                 for _ in 0..void.due(now) {
@@ -301,8 +303,11 @@ impl Worker {
         if now < self.levels_at {
             return;
         }
-        // After a stall the rhythm starts afresh.
-        self.levels_at = (self.levels_at + LEVELS_EVERY).max(now);
+        self.levels_at += LEVELS_EVERY;
+        if self.levels_at <= now {
+            // After a stall the rhythm starts afresh.
+            self.levels_at = now + LEVELS_EVERY;
+        }
         let input = self.microphone.meter.take();
         let output = self.loudspeaker.meter.take();
         self.outbox.push(Event::Levels { input, output });

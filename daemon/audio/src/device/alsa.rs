@@ -1,7 +1,7 @@
 //! The devices of this machine, through ALSA.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -23,16 +23,12 @@ use crate::rt::{Capture, CaptureLine, Health, Playback, PlaybackLine, Sample, ca
 /// not burn a core (measured 2026-11 at 16 kHz: it does).
 const RATE: u32 = 48_000;
 
-/// The period asked for first, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
+/// The period asked for, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
 const PERIOD: u32 = 480;
 
-/// The longest period asked for, 40 ms, after shorter ones have failed. On a machine with six busy threads on two cores
-/// the pulse plugin fails within seconds at 320 frames (measured 2026-11).
-const PERIOD_RELAXED: u32 = 1_920;
-
-/// The pause a stream's own thread is made to take at every error after the first. A dead sound server reports 500,000
-/// errors a second (measured 2026-11).
-const STORM_PAUSE: Duration = Duration::from_millis(10);
+/// The pause a stream's own thread is made to take at an error after which no frame has moved. A dead sound server
+/// reports 500,000 errors a second (measured 2026-11); a live stream must not lose more than part of a period.
+const STORM_PAUSE: Duration = Duration::from_millis(2);
 
 /// How long the device's thread sleeps before it looks for trouble that no wake-up announced.
 const LOOK: Duration = Duration::from_millis(500);
@@ -41,12 +37,11 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) struct Microphone {
     id: Option<String>,
     channels: Channels,
-    period: u32,
 }
 
 impl Microphone {
     pub(crate) const fn new(id: Option<String>, channels: Channels) -> Self {
-        Self { id, channels, period: PERIOD }
+        Self { id, channels }
     }
 }
 
@@ -58,24 +53,19 @@ impl Opener for Microphone {
     }
 
     fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
-        let (id, channels, period) = (self.id.clone(), self.channels, self.period);
-        elsewhere(self.device(), move || open_capture(id.as_deref(), channels, period))
-    }
-
-    fn relax(&mut self) {
-        self.period = (self.period * 2).min(PERIOD_RELAXED);
+        let (id, channels) = (self.id.clone(), self.channels);
+        elsewhere(self.device(), move || open_capture(id.as_deref(), channels))
     }
 }
 
 /// A playback device.
 pub(crate) struct Loudspeaker {
     id: Option<String>,
-    period: u32,
 }
 
 impl Loudspeaker {
     pub(crate) const fn new(id: Option<String>) -> Self {
-        Self { id, period: PERIOD }
+        Self { id }
     }
 }
 
@@ -87,12 +77,8 @@ impl Opener for Loudspeaker {
     }
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
-        let (id, period) = (self.id.clone(), self.period);
-        elsewhere(self.device(), move || open_playback(id.as_deref(), period))
-    }
-
-    fn relax(&mut self) {
-        self.period = (self.period * 2).min(PERIOD_RELAXED);
+        let id = self.id.clone();
+        elsewhere(self.device(), move || open_playback(id.as_deref()))
     }
 }
 
@@ -182,7 +168,7 @@ const UNFIT: u16 = u16::MAX;
 
 /// Picks the format nearest to 48 kHz, then the channel count `prefer` ranks lowest, then floats, then the longest
 /// integers. What is [`UNFIT`] is picked only when there is nothing else.
-fn choose(offers: &[SupportedStreamConfigRange], period: u32, prefer: impl Fn(u16) -> u16) -> Option<Choice> {
+fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) -> Option<Choice> {
     let rank = |format| FORMATS.iter().position(|known| *known == format);
     offers
         .iter()
@@ -192,9 +178,9 @@ fn choose(offers: &[SupportedStreamConfigRange], period: u32, prefer: impl Fn(u1
             let rate = RATE.clamp(offer.min_sample_rate(), offer.max_sample_rate());
             let period = match offer.buffer_size() {
                 SupportedBufferSize::Range { min, max } => {
-                    BufferSize::Fixed(period.clamp(*min, (*max).max(*min)))
+                    BufferSize::Fixed(PERIOD.clamp(*min, (*max).max(*min)))
                 }
-                SupportedBufferSize::Unknown => BufferSize::Fixed(period),
+                SupportedBufferSize::Unknown => BufferSize::Fixed(PERIOD),
             };
             let (channels, format) = (offer.channels(), offer.sample_format());
             let choice = Choice { rate, channels, format, period };
@@ -220,7 +206,7 @@ fn offered(offers: &[SupportedStreamConfigRange]) -> String {
     texts.join(", ")
 }
 
-fn open_capture(id: Option<&str>, map: Channels, period_asked: u32) -> Answer<CaptureLine> {
+fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
     let name = name(id);
     let text = describe(Direction::Capture, name);
     let device = find(Direction::Capture, name)?;
@@ -232,13 +218,13 @@ fn open_capture(id: Option<&str>, map: Channels, period_asked: u32) -> Answer<Ca
         Channels::Only(channel) => channel.saturating_add(1),
     };
     let prefer = |channels| if channels < wanted { UNFIT } else { channels };
-    let choice = choose(&offers, period_asked, prefer)
+    let choice = choose(&offers, prefer)
         .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     if choice.channels < wanted {
         return Err(DeviceError::Channel { device: text, channels: choice.channels, asked: wanted - 1 });
     }
     let rate = rate(choice, &text)?;
-    let (line, stream) = first_that_works(choice, &text, |config| {
+    let (line, stream) = start(choice, &text, |config| {
         let (end, line) = capture(rate, choice.channels);
         // `choose` gives nothing but these.
         let stream = if choice.format == SampleFormat::F32 {
@@ -250,12 +236,11 @@ fn open_capture(id: Option<&str>, map: Channels, period_asked: u32) -> Answer<Ca
         };
         stream.map(|stream| (line, stream))
     })?;
-    stream.play().map_err(|error| explain(text.clone(), &error))?;
     let text = summary(&text, choice, period(&stream));
     Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
 }
 
-fn open_playback(id: Option<&str>, period_asked: u32) -> Answer<PlaybackLine> {
+fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
     let name = name(id);
     let text = describe(Direction::Playback, name);
     let device = find(Direction::Playback, name)?;
@@ -263,15 +248,11 @@ fn open_playback(id: Option<&str>, period_asked: u32) -> Answer<PlaybackLine> {
         device.supported_output_configs().map_err(|error| explain(text.clone(), &error))?.collect();
     // Both loudspeakers of a stereo device play; more channels are asked for only when there is no other way.
     let prefer = |channels| if channels == 2 { 0 } else { channels };
-    let choice = choose(&offers, period_asked, prefer)
+    let choice = choose(&offers, prefer)
         .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     let rate = rate(choice, &text)?;
-    let (mut line, stream) = first_that_works(choice, &text, |config| {
-        let asked = match config.buffer_size {
-            BufferSize::Fixed(frames) => frames,
-            BufferSize::Default => PERIOD_MAX,
-        };
-        let (end, line) = playback(rate, choice.channels, usize::try_from(asked).unwrap_or(0));
+    let (mut line, stream) = start(choice, &text, |config| {
+        let (end, line) = playback(rate, choice.channels, PERIOD_MAX);
         // `choose` gives nothing but these.
         let stream = if choice.format == SampleFormat::F32 {
             output::<f32>(&device, config, end, rate)
@@ -284,17 +265,27 @@ fn open_playback(id: Option<&str>, period_asked: u32) -> Answer<PlaybackLine> {
     })?;
     let period = period(&stream);
     line.period = usize::try_from(period).unwrap_or(0);
-    stream.play().map_err(|error| explain(text.clone(), &error))?;
     let text = summary(&text, choice, period);
     Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
 }
 
-/// The longest period provided for when the device chooses it: 85 ms at 48 kHz.
-const PERIOD_MAX: u32 = 4_096;
+/// The longest period the ring is made for, since what the device chooses is known only afterwards: 85 ms at 48 kHz.
+const PERIOD_MAX: usize = 4_096;
 
 fn rate(choice: Choice, device: &str) -> Result<Hz, DeviceError> {
     Hz::new(choice.rate)
         .ok_or_else(|| DeviceError::Format { device: device.into(), offered: "a rate of 0 Hz".into() })
+}
+
+/// Builds and starts a stream.
+fn start<L>(
+    choice: Choice,
+    device: &str,
+    build: impl FnMut(StreamConfig) -> Result<(L, CpalStream), cpal::Error>,
+) -> Result<(L, CpalStream), DeviceError> {
+    let (line, stream) = first_that_works(choice, device, build)?;
+    stream.play().map_err(|error| explain(device.into(), &error))?;
+    Ok((line, stream))
 }
 
 /// Builds with the period asked for, or else with the device's own.
@@ -344,13 +335,14 @@ fn output<S: Sample + cpal::SizedSample>(
     device.build_output_stream(config, on_data, on_error, Some(LOOK))
 }
 
-/// Notes what kind of trouble there is, once, and slows a storm of errors down. Runs on the stream's own thread, when
-/// there is no audio left to be late for: the one allocation is the report of the first error.
+/// Notes that there is trouble and slows a storm of errors down; the supervisor judges, by whether frames still move.
+/// Runs on the stream's own thread, between data callbacks: the one allocation is the report of the first error.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "another crate's enum, which grows; the rest has one remedy"
 )]
 fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
+    let mut frames_before = None;
     move |error| {
         let fault = match error.kind() {
             // The stream goes on; lost frames are counted where they are missed.
@@ -358,11 +350,12 @@ fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
             ErrorKind::DeviceNotAvailable | ErrorKind::StreamInvalidated => Fault::Gone,
             _ => Fault::Broken,
         };
-        if health.report.set(error.to_string()).is_err() {
+        health.report.get_or_init(|| error.to_string());
+        health.fault.fetch_max(fault.code(), Release);
+        let frames = Some(health.frames.load(Relaxed));
+        if std::mem::replace(&mut frames_before, frames) == frames {
             thread::sleep(STORM_PAUSE);
-            return;
         }
-        health.fault.store(fault.code(), Release);
     }
 }
 
@@ -382,7 +375,7 @@ mod tests {
         offers: &[SupportedStreamConfigRange],
         prefer: impl Fn(u16) -> u16,
     ) -> (u32, u16, SampleFormat) {
-        let choice = choose(offers, PERIOD, prefer).unwrap();
+        let choice = choose(offers, prefer).unwrap();
         (choice.rate, choice.channels, choice.format)
     }
 
@@ -409,7 +402,7 @@ mod tests {
     #[test]
     fn no_usable_format_is_said_with_what_there_is() {
         let offers = [offer(1, 8_000, 8_000, SampleFormat::U8)];
-        assert_eq!(choose(&offers, PERIOD, |channels| channels), None);
+        assert_eq!(choose(&offers, |channels| channels), None);
         assert_eq!(offered(&offers), "1 channels 8000..=8000 Hz u8");
         assert_eq!(offered(&[]), "it offers none at all");
     }
@@ -418,7 +411,7 @@ mod tests {
     fn the_period_asked_for_stays_within_what_the_device_can() {
         let range = SupportedBufferSize::Range { min: 1_024, max: 4_096 };
         let offers = [SupportedStreamConfigRange::new(1, 48_000, 48_000, range, SampleFormat::F32)];
-        assert_eq!(choose(&offers, PERIOD, |channels| channels).unwrap().period, BufferSize::Fixed(1_024));
+        assert_eq!(choose(&offers, |channels| channels).unwrap().period, BufferSize::Fixed(1_024));
     }
 
     #[test]
@@ -429,11 +422,13 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_noted_once_and_a_harmless_one_not_at_all() {
+    fn the_worst_error_is_noted_and_a_harmless_one_not_at_all() {
         let health = Arc::new(Health::default());
         let mut report = on_error(Arc::clone(&health));
         report(ErrorKind::Xrun.into());
         assert_eq!(health.fault.load(Acquire), 0);
+        report(ErrorKind::BackendError.into());
+        assert_eq!(Fault::from_code(health.fault.load(Acquire)), Some(Fault::Broken));
         report(ErrorKind::DeviceNotAvailable.into());
         report(ErrorKind::BackendError.into());
         assert_eq!(Fault::from_code(health.fault.load(Acquire)), Some(Fault::Gone));

@@ -63,6 +63,22 @@ mod ask {
     /// How long the whole list may take.
     const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
+    /// Names that ALSA lists and that are no device of their own: the default, listed already; converters that another
+    /// device would go through; gateways that nobody configured, one of which prints on standard error when asked.
+    const NOT_DEVICES: [&str; 11] = [
+        "default",
+        "null",
+        "lavrate",
+        "samplerate",
+        "speexrate",
+        "speex",
+        "upmix",
+        "vdownmix",
+        "jack",
+        "oss",
+        "usbstream",
+    ];
+
     pub(super) fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
         let deadline = Instant::now() + LIST_TIMEOUT;
         let sound_system = || "the sound system".to_owned();
@@ -96,7 +112,7 @@ mod ask {
             found.extend(device.map(|device| entry(device, direction, Rank::Default)));
         }
         for device in host.devices()? {
-            if device.id().is_ok_and(|id| id.id() == "default") {
+            if device.id().is_ok_and(|id| NOT_DEVICES.contains(&id.id())) {
                 continue;
             }
             if device.supports_input() {

@@ -139,25 +139,26 @@ pub(crate) fn describe(direction: Direction, name: &str) -> String {
 /// What a stream has reported through [`Health::fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
+    /// Something went wrong. The stream is lost unless frames go on moving: the pulse plugin reports an I/O error
+    /// each time it has no timing figures yet.
+    Broken,
     /// The device is gone, or its server.
     Gone,
-    /// Something else; only opening it again helps.
-    Broken,
 }
 
 impl Fault {
     pub(crate) const fn code(self) -> u32 {
         match self {
-            Self::Gone => 1,
-            Self::Broken => 2,
+            Self::Broken => 1,
+            Self::Gone => 2,
         }
     }
 
     pub(crate) const fn from_code(code: u32) -> Option<Self> {
         match code {
             0 => None,
-            1 => Some(Self::Gone),
-            _ => Some(Self::Broken),
+            1 => Some(Self::Broken),
+            _ => Some(Self::Gone),
         }
     }
 }
@@ -172,9 +173,6 @@ pub(crate) trait Opener: Send {
 
     /// Begins to open the device. Never waits; the answer comes when it comes, or never.
     fn open(&mut self) -> Receiver<Answer<Self::Line>>;
-
-    /// The device breaks soon after it is opened: it is opened with more time to spare from here on.
-    fn relax(&mut self) {}
 
     /// On virtual time only: 10 ms have passed in which the device was not open.
     fn idle(&mut self) {}

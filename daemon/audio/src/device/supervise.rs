@@ -23,6 +23,9 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it may take to its first frame. A sound server that has been idle takes up to 2 s (measured 2026-11).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long it may move no frame once it has reported an error.
+const BROKEN_TIMEOUT: Duration = Duration::from_millis(300);
+
 /// Pauses before opening again: doubled from the first to the last. The last keeps a device that is plugged in again
 /// within its 2 s.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
@@ -54,8 +57,6 @@ pub(crate) struct Supervisor<L> {
     pacing: Pacing,
     state: State<L>,
     pause: Duration,
-    /// Streams in a row that broke soon after they were opened.
-    breaks: u32,
 }
 
 enum State<L> {
@@ -82,7 +83,7 @@ enum State<L> {
 impl<L: super::Line> Supervisor<L> {
     pub(crate) fn new(opener: Box<dyn Opener<Line = L>>, pacing: Pacing) -> Self {
         let state = State::Closed { retry_at: Duration::ZERO };
-        Self { opener, pacing, state, pause: RETRY_FIRST, breaks: 0 }
+        Self { opener, pacing, state, pause: RETRY_FIRST }
     }
 
     /// Looks at the device. Call it every turn until it returns `None`.
@@ -111,21 +112,27 @@ impl<L: super::Line> Supervisor<L> {
             },
             State::Open { health, frames, moved_at, .. } => {
                 let moved = health.frames.load(Relaxed);
+                let fault = Fault::from_code(health.fault.load(Acquire));
                 if moved != *frames {
                     *frames = moved;
                     *moved_at = now;
+                    if fault == Some(Fault::Broken) {
+                        // It was not: frames move. Should it have broken since, that is reported again.
+                        health.fault.store(0, Relaxed);
+                        return None;
+                    }
                 }
                 let waited = now.saturating_sub(*moved_at);
-                let timeout = if *frames == 0 { FIRST_TIMEOUT } else { STALL_TIMEOUT };
+                let stall = if *frames == 0 { FIRST_TIMEOUT } else { STALL_TIMEOUT };
                 let device = || self.opener.device();
-                let error = match Fault::from_code(health.fault.load(Acquire)) {
+                let error = match fault {
                     Some(Fault::Gone) => DeviceError::Gone { device: device() },
-                    Some(Fault::Broken) => {
+                    Some(Fault::Broken) if waited >= BROKEN_TIMEOUT => {
                         let message = health.report.get().map_or("it gave no reason", String::as_str);
                         DeviceError::Failed { device: device(), message: message.to_owned() }
                     }
-                    None if waited >= timeout => DeviceError::Stalled { device: device(), waited },
-                    None => return None,
+                    None if waited >= stall => DeviceError::Stalled { device: device(), waited },
+                    Some(Fault::Broken) | None => return None,
                 };
                 Some(self.down(now, error))
             }
@@ -176,27 +183,13 @@ impl<L: super::Line> Supervisor<L> {
                 retire(stream);
                 if now.saturating_sub(since) >= STEADY {
                     self.pause = RETRY_FIRST;
-                    self.breaks = 0;
                 }
-                self.broke(&error);
             }
-            // What cannot even be opened does not want for time.
-            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => self.breaks = 0,
+            State::Closed { .. } | State::Opening { .. } | State::Overdue { .. } => {}
         }
         self.state = State::Closed { retry_at: now + self.pause };
         self.pause = (self.pause * 2).min(RETRY_LAST);
         Change::Down { error }
-    }
-
-    /// A stream that breaks again and again, and can be opened every time, has too little time to spare. One that
-    /// breaks once may have lost its server.
-    fn broke(&mut self, error: &DeviceError) {
-        if matches!(error, DeviceError::Failed { .. }) {
-            self.breaks += 1;
-            if self.breaks >= 2 {
-                self.opener.relax();
-            }
-        }
     }
 
     /// On virtual time: moves the device by 10 ms.
@@ -277,7 +270,6 @@ mod tests {
     #[derive(Default)]
     struct Inner {
         asked: Vec<SyncSender<Answer<CaptureLine>>>,
-        relaxed: usize,
         device: Option<Capture>,
     }
 
@@ -298,10 +290,6 @@ mod tests {
             let (sender, receiver) = sync_channel(1);
             self.0.lock().unwrap().asked.push(sender);
             receiver
-        }
-
-        fn relax(&mut self) {
-            self.0.lock().unwrap().relaxed += 1;
         }
     }
 
@@ -398,32 +386,49 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_breaks_again_and_again_gets_more_time_and_one_that_was_steady_does_not() {
+    fn an_error_is_forgotten_when_frames_go_on_moving() {
+        let bench = Bench::default();
+        let mut supervisor = bench.supervised();
+        seen(&mut supervisor, MS(0));
+        bench.open_up();
+        assert_eq!(seen(&mut supervisor, MS(0)), "up");
+        let health = Arc::clone(&bench.0.lock().unwrap().device.as_ref().unwrap().shared().health);
+        health.fault.store(Fault::Broken.code(), Relaxed);
+        assert_eq!(seen(&mut supervisor, MS(290)), "nothing");
+        bench.deliver();
+        assert_eq!(seen(&mut supervisor, MS(310)), "nothing");
+        assert_eq!(seen(&mut supervisor, MS(1_300)), "nothing");
+        health.fault.store(Fault::Gone.code(), Relaxed);
+        bench.deliver();
+        assert_eq!(seen(&mut supervisor, MS(1_301)), "gone", "what is gone is gone");
+    }
+
+    #[test]
+    fn a_device_that_was_steady_is_back_after_the_shortest_pause() {
         let bench = Bench::default();
         let mut supervisor = bench.supervised();
         let mut now = MS(0);
-        for (lives, relaxed) in [(1_000, 0), (2_000, 1), (500, 2), (12_000, 2)] {
-            while bench.0.lock().unwrap().device.is_none() {
-                seen(&mut supervisor, now);
-                if bench.attempts() > 0 {
-                    bench.open_up();
-                }
+        for (lives, pauses) in [(1_000, 1_000), (1_000, 1_500), (12_000, 1_000)] {
+            while bench.attempts() == 0 {
+                assert_eq!(seen(&mut supervisor, now), "nothing");
                 now += MS(10);
             }
+            bench.open_up();
             assert_eq!(seen(&mut supervisor, now), "up");
             for _ in 0..lives / 10 {
                 bench.deliver();
                 now += MS(10);
                 assert_eq!(seen(&mut supervisor, now), "nothing");
             }
-            let health = bench.0.lock().unwrap().device.take().unwrap().shared();
-            health.health.report.set("the server died".into()).unwrap();
-            health.health.fault.store(Fault::Broken.code(), Relaxed);
+            let health = Arc::clone(&bench.0.lock().unwrap().device.as_ref().unwrap().shared().health);
+            health.report.set("the server died".into()).unwrap();
+            health.fault.store(Fault::Broken.code(), Relaxed);
+            assert_eq!(seen(&mut supervisor, now), "nothing", "frames may go on moving");
+            now += BROKEN_TIMEOUT;
             let Some(Change::Down { error }) = supervisor.poll(now) else { panic!("a fault was not seen") };
             assert_eq!(error.line(), "the bench failed: the server died");
-            assert_eq!(bench.0.lock().unwrap().relaxed, relaxed);
+            assert_eq!(supervisor.pause, MS(pauses), "the pause after the next");
             bench.0.lock().unwrap().asked.clear();
         }
-        assert_eq!(supervisor.pause, RETRY_FIRST * 2, "a steady device is back after the shortest pause");
     }
 }

@@ -187,7 +187,7 @@ mod tests {
             })
             .collect();
         assert_eq!(heard(&mut vad, &noise), []);
-        let changes = heard(&mut vad, &speech(MS(1_500)));
+        let changes = heard(&mut vad, &speech(MS(5_000)));
         assert!(matches!(changes[..], [Change::Started { .. }]), "{changes:?}");
         let changes = heard(&mut vad, &noise);
         assert!(matches!(changes[..], [Change::Ended { .. }]), "{changes:?}");

@@ -26,9 +26,9 @@ pub const PLAYBACK_RING: Duration = Duration::from_millis(60);
 pub struct Health {
     /// Frames moved, whatever became of them. A stream is alive while this grows.
     pub frames: AtomicU64,
-    /// What the stream has reported: 0 for nothing, else a code its device understands. Set once.
+    /// What the stream has reported: 0 for nothing, else a code its device understands, the worst the highest.
     pub fault: AtomicU32,
-    /// The report in words. Set before `fault`, never from a data callback.
+    /// The first report in words. Set before `fault`, never from a data callback.
     pub report: OnceLock<String>,
 }
 

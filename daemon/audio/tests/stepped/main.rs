@@ -3,161 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
-use std::collections::VecDeque;
-use std::path::PathBuf;
+mod rig;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use audio::{
-    Channels, Command, Config, Direction, Echo, Engine, Event, Handle, Priority, Sink, Source, StartError,
-    Stepper, Vad, convert, sim,
+    Channels, Command, Config, Direction, Echo, Engine, Event, Sink, Source, StartError, Vad, convert, sim,
 };
 use units::{Db, Frames, Hz, Pcm, UtteranceId};
+
+use rig::{Folder, Rig, down, ended, find, level, started, up, voice, write_wav};
 
 const A: UtteranceId = UtteranceId(1);
 const B: UtteranceId = UtteranceId(2);
 const MS: fn(u64) -> Duration = Duration::from_millis;
-
-/// A stepped worker and everything it said, with the virtual time at which it said it.
-struct Rig {
-    stepper: Stepper,
-    handle: Handle,
-    events: Arc<Mutex<VecDeque<Event>>>,
-    seen: Vec<(Duration, Event)>,
-}
-
-impl Rig {
-    fn new(config: Config) -> Self {
-        let events = Arc::new(Mutex::new(VecDeque::new()));
-        let sink = Arc::clone(&events);
-        let push = move |event| {
-            sink.lock().unwrap().push_back(event);
-            true
-        };
-        let (stepper, handle) = Engine::stepped(config, push).unwrap();
-        Self { stepper, handle, events, seen: Vec::new() }
-    }
-
-    fn tell(&self, command: Command) {
-        self.handle.command(command).unwrap();
-    }
-
-    fn play(&self, utterance: UtteranceId, pcm: Pcm) {
-        self.tell(Command::Append { utterance, priority: Priority::Reply, pcm });
-        self.tell(Command::Finish { utterance });
-    }
-
-    fn run(&mut self, span: Duration) {
-        let until = self.stepper.now() + span;
-        while self.stepper.now() < until {
-            self.stepper.hop();
-            let now = self.stepper.now();
-            self.seen.extend(self.events.lock().unwrap().drain(..).map(|event| (now, event)));
-        }
-    }
-
-    /// When something first happened.
-    fn when(&self, wanted: impl Fn(&Event) -> bool) -> Option<Duration> {
-        self.seen.iter().find(|(_, event)| wanted(event)).map(|(at, _)| *at)
-    }
-
-    fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
-        self.seen.iter().filter(|(_, event)| wanted(event)).count()
-    }
-
-    fn microphone(&self) -> Vec<i16> {
-        self.seen
-            .iter()
-            .filter_map(|(_, event)| match event {
-                Event::Mic(samples) => Some(samples.to_vec()),
-                _ => None,
-            })
-            .flatten()
-            .collect()
-    }
-
-    fn finished(&self, wanted: UtteranceId) -> Option<(Frames, bool)> {
-        self.seen.iter().find_map(|(_, event)| match event {
-            Event::Finished { utterance, heard, cut } if *utterance == wanted => Some((*heard, *cut)),
-            _ => None,
-        })
-    }
-}
-
-fn started(event: &Event) -> bool {
-    matches!(event, Event::SpeechStarted { .. })
-}
-
-fn ended(event: &Event) -> bool {
-    matches!(event, Event::SpeechEnded { .. })
-}
-
-fn down(event: &Event) -> bool {
-    matches!(event, Event::DeviceDown { .. })
-}
-
-fn up(event: &Event) -> bool {
-    matches!(event, Event::DeviceUp { .. })
-}
-
-fn level(pcm: &[i16]) -> f64 {
-    let energy: f64 = pcm.iter().map(|sample| f64::from(*sample).powi(2)).sum();
-    (energy / pcm.len().max(1) as f64).sqrt()
-}
-
-/// The best match of `part` in `whole`: where, and how much alike, 1 being the same but for the gain.
-fn find(part: &[i16], whole: &[i16]) -> (usize, f64) {
-    let dot = |a: &[i16], b: &[i16]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-    let own = dot(part, part).sqrt();
-    (0..=whole.len().saturating_sub(part.len()))
-        .map(|at| {
-            let window = &whole[at..at + part.len()];
-            (at, dot(part, window) / (own * dot(window, window).sqrt()).max(1.0))
-        })
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .unwrap()
-}
-
-fn voice(span: Duration, rate: Hz) -> Pcm {
-    convert(&sim::voice(span), rate)
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("audio-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn write_wav(path: &PathBuf, spec: hound::WavSpec, mono: &[i16]) {
-    let mut writer = hound::WavWriter::create(path, spec).unwrap();
-    for sample in mono {
-        for _ in 0..spec.channels {
-            match (spec.sample_format, spec.bits_per_sample) {
-                (hound::SampleFormat::Float, _) => {
-                    writer.write_sample(f32::from(*sample) / 32_768.0).unwrap();
-                }
-                (hound::SampleFormat::Int, bits) => {
-                    writer.write_sample(i32::from(*sample) << (bits - 16)).unwrap();
-                }
-            }
-        }
-    }
-    writer.finalize().unwrap();
-}
 
 #[test]
 fn a_wav_of_any_kind_comes_out_as_the_same_audio_in_chunks() {
@@ -549,4 +409,17 @@ fn commands_are_bounded_and_come_back() {
     assert!(matches!(handle.command(Command::UplinkClose), Err(Command::UplinkClose)));
     drop(stepper);
     assert!(matches!(handle.command(Command::Flush), Err(Command::Flush)));
+}
+
+#[test]
+fn a_lost_microphone_does_not_hold_back_what_was_said_before() {
+    let microphone = sim::Microphone::new(Hz::K16, 1);
+    let mut rig = Rig::new(Config::new(Source::Sim(microphone.clone()), Sink::Null));
+    microphone.say(&sim::voice(MS(1_000)));
+    rig.run(MS(500));
+    microphone.fault(sim::Fault::Gone);
+    rig.run(MS(100));
+    rig.tell(Command::UplinkOpen { preroll: MS(400) });
+    rig.run(MS(20));
+    assert_eq!(rig.microphone().len(), 6_400);
 }
