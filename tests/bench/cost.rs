@@ -60,7 +60,11 @@ pub fn processor_and_memory(scratch: &Scratch) -> Vec<Figure> {
             .goal("≤ 3 % beyond")
             .peer("4.8 %")
             .note("both ways: uplink open over room noise, a reply plays; echo handling off"),
-        Figure::new("CPU per second of audio", format!("{:.1} ms", active * 10.0)),
+        Figure::new("CPU per second of audio", format!("{:.1} ms", active * 10.0)).floor_of(
+            active * 10.0,
+            floor * 10.0,
+            "ms",
+        ),
         Figure::new("memory idle, RSS / PSS", idle_memory.to_string()).peer("27 MiB PSS"),
         Figure::new("memory with audio both ways, RSS / PSS / RSS peak", memory.with_peak())
             .goal("≤ 25 / – / 40 MB"),
