@@ -214,6 +214,9 @@ impl<'a> Assembly<'a> {
                 WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
             });
         let mut link = link_config(&config, &tools)?;
+        if let Some(caution) = crate::provider::model_caution(&config.provider.model) {
+            tracing::warn!("{caution}");
+        }
         if let Some(instruction) = instruction {
             link.instruction = instruction;
         }
@@ -311,6 +314,11 @@ fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
     Ok(match &config.hal.board {
         Board::None => hal::Board::default(),
         Board::Sim(zones) => {
+            if bus == Bus::Thread {
+                tracing::warn!(
+                    "hal.board = \"sim\": the sensors are a simulator; their readings are not real"
+                );
+            }
             let zones = zones.iter().map(|(name, zone)| (name.as_str(), zone.temp_c, zone.humidity));
             hal::sim::warehouse_of(&bus.lane("sim")?, zones).0
         }
@@ -375,12 +383,17 @@ fn session_config(config: &Config) -> session::Config {
     settings
 }
 
-fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, AssemblyError> {
+/// What a link needs of the configuration, but for the key.
+///
+/// # Errors
+/// [`AssemblyError::Endpoint`].
+pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, AssemblyError> {
     let provider = &config.provider;
     let mut link = GeminiConfig::new(provider.model.clone(), Secret::new(""));
     link.endpoint = match &provider.endpoint {
         Endpoint::Public => ProviderEndpoint::developer_api(),
-        Endpoint::Url(url) => ProviderEndpoint::parse(url)?,
+        // The configuration has refused what was not allowed.
+        Endpoint::Url(url) => ProviderEndpoint::parse_any(url)?,
     };
     link.voice = provider.voice.clone();
     link.languages = provider.language.iter().cloned().collect();

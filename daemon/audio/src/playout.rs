@@ -169,7 +169,8 @@ impl Playout {
             Some(utterance) if utterance.stage == Stage::Open => utterance.stage = Stage::Complete,
             Some(_) => {}
             None if self.ended.contains(&id) => {}
-            None => self.retire(Change::Finished { utterance: id, heard: Frames(0), cut: false }),
+            // Nothing of it was ever queued, so nothing of it was heard: whoever waits for it must not take it for played.
+            None => self.retire(Change::Finished { utterance: id, heard: Frames(0), cut: true }),
         }
     }
 

@@ -213,11 +213,11 @@ fn what_passes_without_a_loudspeaker_is_not_heard() {
 }
 
 #[test]
-fn an_utterance_without_audio_is_finished_at_once_and_only_once() {
+fn an_utterance_without_audio_ends_unheard_at_once_and_only_once() {
     let mut rig = Rig::default();
     rig.playout.finish(A);
     rig.playout.finish(A);
-    assert_eq!(rig.play(2, 0), [finished(A, 0, false)]);
+    assert_eq!(rig.play(2, 0), [finished(A, 0, true)]);
 }
 
 #[test]

@@ -178,6 +178,7 @@ impl Session {
         };
         let idle = self.run == Run::On
             && !self.link.is_down()
+            && self.waiting.is_none()
             && !self.person.is_speaking()
             && !self.playout.is_pending()
             && self.ledger.is_empty()

@@ -10,10 +10,11 @@ use crate::notice::{Notice, Spoken};
 use crate::timers::Timer;
 use crate::{LineKind, Output};
 
-/// How long a local line may last, for knowing when a report of it is overdue.
-const LINE_MAX: Duration = Duration::from_secs(15);
-/// How long a clip may last, for the same.
-const CLIP_MAX: Duration = Duration::from_secs(60);
+/// How long a local line may last, for knowing when a report of it is overdue: 10 s of rendering, and 300 characters read
+/// back slowly with every digit spoken, about 35 s.
+const LINE_MAX: Duration = Duration::from_secs(60);
+/// How long a clip may last, for the same; longer ones are refused where clips are loaded.
+const CLIP_MAX: Duration = Duration::from_secs(120);
 
 /// Utterances remembered at once. A provider that breaks its speech into more is no longer tracked one by one.
 const LIVE_MAX: usize = 256;

@@ -131,6 +131,8 @@ impl Session {
     }
 
     pub(crate) fn on_playout_finished(&mut self, utterance: UtteranceId, heard: Frames, cut: bool) {
+        // What was not heard at all was not heard to its end, whatever the report says.
+        let cut = cut || heard == Frames(0);
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
             self.on_utterance_over(utterance, what, cut);
         }

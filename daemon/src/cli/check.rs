@@ -18,7 +18,10 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
         Ok(loaded) => {
             let config = &loaded.config;
             match assembly::tool_set(config, extend, Bus::Inline) {
-                Ok(tools) => verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len()),
+                Ok(tools) => {
+                    verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
+                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| fault.to_string()));
+                }
                 Err(fault) => faults.extend(fault.to_string().lines().map(str::to_owned)),
             }
             if let Err(fault) = assembly::clips(config) {

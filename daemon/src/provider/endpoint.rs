@@ -63,6 +63,19 @@ impl Endpoint {
     /// # Errors
     /// Not a URL; neither `ws` nor `wss`; `ws` to a host other than this machine; a query or user name in it.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
+        let endpoint = Self::parse_any(text)?;
+        if endpoint.secure || is_this_machine(&endpoint.host) {
+            Ok(endpoint)
+        } else {
+            Err(EndpointError::ClearText(text.to_owned()))
+        }
+    }
+
+    /// The same, with `ws` to any host: for whoever has decided that the key may travel in clear text.
+    ///
+    /// # Errors
+    /// Not a URL; neither `ws` nor `wss`; a query or user name in it.
+    pub fn parse_any(text: &str) -> Result<Self, EndpointError> {
         // What may be a key is not repeated.
         let not_a_url =
             || EndpointError::NotAUrl(text.split(['?', '@']).next().unwrap_or_default().to_owned());
@@ -81,8 +94,7 @@ impl Endpoint {
         }
         let secure = match scheme {
             "wss" => true,
-            "ws" if is_this_machine(&host) => false,
-            "ws" => return Err(EndpointError::ClearText(text.to_owned())),
+            "ws" => false,
             other => {
                 return Err(EndpointError::Scheme { url: text.to_owned(), scheme: other.to_owned() });
             }

@@ -22,7 +22,7 @@ use super::handshake::{Watched, upgrade};
 use super::map::{Heard, Reader};
 use super::queue::{Ending, LinkHandle, Shared, Waiting};
 use super::wirelog::{HalfLog, WireLog};
-use super::{GeminiConfig, model_caution, outbound};
+use super::{GeminiConfig, outbound};
 
 /// From the first byte to the upgraded connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,9 +93,6 @@ impl Link {
         connector: Arc<dyn Connect>,
         wirelog: Option<WireLog>,
     ) -> (LinkHandle, LinkEvents) {
-        if let Some(caution) = model_caution(&config.model) {
-            tracing::warn!("{caution}");
-        }
         let shared = Arc::new(Shared::new());
         let (events, receiver) = mpsc::channel(EVENTS + 1);
         let closing = Closing::new(config.clone(), &events);

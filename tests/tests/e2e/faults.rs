@@ -92,7 +92,8 @@ fn a_turn_that_is_never_answered_or_closed_wedges_nothing() {
 
 #[test]
 fn a_wrong_key_is_said_in_words_and_not_tried_in_a_loop() {
-    let seen = Talk::bundled("wrong_key", "sensor").wanting_key("another-key").lasting(50).run();
+    // A minute less its 20 % of jitter is 48 s.
+    let seen = Talk::bundled("wrong_key", "sensor").wanting_key("another-key").lasting(45).run();
     assert_eq!(seen.report.connections, 1, "a refused key is tried again after a minute, not sooner");
     let said = seen.notices.iter().any(
         |(_, notice)| matches!(notice, Notice::Link { text, .. } if text.to_lowercase().contains("key")),
