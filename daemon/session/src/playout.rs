@@ -10,9 +10,9 @@ use crate::notice::{Notice, Spoken};
 use crate::timers::Timer;
 use crate::{LineKind, Output};
 
-/// How long a local line may last, for knowing when a report of it is overdue: 10 s of rendering, and 300 characters read
-/// back slowly with every digit spoken, about 35 s.
-const LINE_MAX: Duration = Duration::from_secs(60);
+/// How long a local line may last, for knowing when a report of it is overdue: 300 characters read back slowly with every
+/// digit spoken. Rendering is inside the patience that is added to it.
+const LINE_MAX: Duration = Duration::from_secs(30);
 /// How long a clip may last, for the same; longer ones are refused where clips are loaded.
 const CLIP_MAX: Duration = Duration::from_secs(120);
 
