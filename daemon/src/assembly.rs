@@ -315,7 +315,7 @@ fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
         Board::None => hal::Board::default(),
         Board::Sim(zones) => {
             if bus == Bus::Thread {
-                tracing::warn!(
+                tracing::info!(
                     "hal.board = \"sim\": the sensors are a simulator; their readings are not real"
                 );
             }
