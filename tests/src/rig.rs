@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -27,7 +28,8 @@ pub const SPEAKER_LOOP: &str = "rig_loop";
 pub const RIG_VARIABLES: [&str; 5] =
     ["ALSA_CONFIG_PATH", "PULSE_SERVER", "PULSE_COOKIE", "XDG_RUNTIME_DIR", "HOME"];
 
-/// A running virtual sound card. Dropping it ends every process of it.
+/// A running virtual sound card. Dropping it ends every process of it, and so does the end of this process, however it
+/// ends.
 ///
 /// It needs `pulseaudio`, `pulseaudio-utils` and `libasound2-plugins`, and no privileges. A process has one at a time:
 /// several sound servers and daemons on a small machine starve each other, and audio has gaps.
@@ -35,6 +37,8 @@ pub const RIG_VARIABLES: [&str; 5] =
 pub struct Rig {
     /// Clients that never leave, so that the null sinks stay warm: the first sound through a cold one is seconds late.
     warm: Vec<Client>,
+    /// Stops the card when its input ends.
+    janitor: Child,
     scratch: Scratch,
     _turn: MutexGuard<'static, ()>,
 }
@@ -50,6 +54,7 @@ impl Rig {
         // A test that failed with a card has ended its card all the same.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
+        let janitor = janitor(scratch.path());
         let output =
             script().arg("start").arg("--dir").arg(scratch.path()).output().expect("bash is everywhere");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -59,7 +64,7 @@ impl Rig {
             said(&output.stdout),
             said(&output.stderr),
         );
-        let mut rig = Self { warm: Vec::new(), scratch, _turn: turn };
+        let mut rig = Self { warm: Vec::new(), janitor, scratch, _turn: turn };
         let zeros = File::open("/dev/zero").expect("Linux has it");
         // In its own format and at 20 ms it makes the microphone deliver blocks of 5 ms. With other blocks, or in another
         // format, ALSA's pulse plugin turns in circles in every capturing program, at up to half a core (measured 2026-11).
@@ -138,15 +143,33 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.warm.clear();
-        // What can be done has been done if the script fails; the folder goes either way.
-        drop(script().arg("stop").arg("--dir").arg(self.scratch.path()).stdout(Stdio::null()).status());
+        drop(self.janitor.stdin.take());
+        // It has done what can be done, whatever its status.
+        drop(self.janitor.wait());
     }
 }
 
+/// Starts a process that waits for the end of its input, stops the card in `dir`, and removes `dir`. The other end of its
+/// input is closed by the kernel even when this process is killed. In a group of its own, it outlives a ^C.
+fn janitor(dir: &Path) -> Child {
+    let child = Command::new("bash")
+        .args(["-c", r#"cat; bash "$1" stop --dir "$2"; rm -rf "$2""#, "janitor"])
+        .args([script_path().as_path(), dir])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    child.expect("bash is everywhere")
+}
+
+fn script_path() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "rig", "audio-rig.sh"].iter().collect()
+}
+
 fn script() -> Command {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "rig", "audio-rig.sh"].iter().collect();
     let mut command = Command::new("bash");
-    command.arg(path).stdin(Stdio::null());
+    command.arg(script_path()).stdin(Stdio::null());
     command
 }
 

@@ -52,6 +52,17 @@ fn whole_numbers_become_integers_where_integers_are_meant() {
 }
 
 #[test]
+fn a_float_too_large_to_be_exact_is_not_made_into_another_number() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let echo = ErasedTool::dynamic("echo", "Echoes.", schema, |args, _| async move { Json(args) });
+    let tools = ToolSet::builder().tool(echo.effect(Effect::Read)).build().unwrap();
+    for exact in [json!({"n": 1e300}), json!({"n": -1e19})] {
+        assert_eq!(tools.prepare("echo", &exact), Ok(exact));
+    }
+    assert_eq!(tools.prepare("echo", &json!({"n": -9e15})), Ok(json!({"n": -9_000_000_000_000_000_i64})));
+}
+
+#[test]
 fn nothing_else_is_coerced() {
     for bad in [json!({"count": "5"}), json!({"count": 5.5}), json!({"count": true}), json!({"count": null})]
     {

@@ -223,13 +223,15 @@ mod over_http {
     }
 
     #[tokio::test]
-    async fn an_endless_answer_is_not_read_to_its_end() {
-        let mut answer =
-            format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n", RESPONSE_BYTES_MAX * 4).into_bytes();
-        answer.resize(answer.len() + RESPONSE_BYTES_MAX * 2, b'1');
-        let (shaped, ..) = served(answer.leak(), None).await;
-        assert_eq!(shaped.body["error"], "the notification service has a fault (HTTP 500)");
-        assert_eq!(shaped.body.get("result"), None);
+    async fn an_answer_beyond_the_bound_is_left_out_and_one_within_it_is_not() {
+        for (length, kept) in [(RESPONSE_BYTES_MAX, true), (RESPONSE_BYTES_MAX + 1, false)] {
+            // Whole and well formed, so that only its length speaks against it.
+            let text = format!("\"{}\"", "x".repeat(length - 2));
+            let answer = format!("HTTP/1.1 500 Oops\r\ncontent-length: {length}\r\n\r\n{text}");
+            let (shaped, ..) = served(answer.into_bytes().leak(), None).await;
+            assert_eq!(shaped.body["error"], "the notification service has a fault (HTTP 500)");
+            assert_eq!(shaped.body.get("result").is_some(), kept, "{length} bytes");
+        }
     }
 
     #[tokio::test]
