@@ -106,8 +106,12 @@ fn start_log(level: Level) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(format!("warn,voiced={0},session={0},audio={0},tools={0},hal={0}", level.as_str()))
     });
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        // A reader of the log that went away would be complained of on the same closed pipe, which panics.
+        .log_internal_errors(false);
     let started = if std::env::var_os("JOURNAL_STREAM").is_some() {
         log.with_ansi(false).without_time().try_init()
     } else {

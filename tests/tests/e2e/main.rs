@@ -3,6 +3,7 @@
 mod demo;
 mod faults;
 mod gate;
+mod log_reader;
 mod manifests;
 mod rig;
 mod talk;
