@@ -36,6 +36,9 @@ pub const AUDIO_EVENTS: usize = 256;
 /// How long the audio worker may take to close its devices.
 const AUDIO_STOP: Duration = Duration::from_secs(1);
 
+/// How long speech engines may take to be ended.
+const SPEECH_STOP: Duration = Duration::from_millis(500);
+
 /// How long a closing link may take before it is dropped.
 const LINK_STOP: Duration = Duration::from_millis(1500);
 
@@ -440,12 +443,17 @@ impl Running {
         if !self.ended {
             self.feed(Input::Stop);
         }
+        self.driver.speech.stop();
         if let Some((link, mut events)) = self.link.take() {
             link.close();
             let closed = async { while !matches!(events.recv().await, None | Some(LinkEvent::Closed(_))) {} };
             if tokio::time::timeout(LINK_STOP, closed).await.is_err() {
                 warn!("the link did not close in time and was dropped");
             }
+        }
+        let rendered = async { while self.lines.join_next().await.is_some() {} };
+        if tokio::time::timeout(SPEECH_STOP, rendered).await.is_err() {
+            warn!("a speech engine did not end in time and was left behind");
         }
         let audio = self.driver.audio.clone();
         let stopped = tokio::task::spawn_blocking(move || audio.stop(AUDIO_STOP)).await;

@@ -11,24 +11,39 @@ pub const STOP_LIMIT: Duration = Duration::from_millis(4500);
 
 /// Completes when the process is asked to stop, with the signal's name.
 ///
-/// From then on the process ends within [`STOP_LIMIT`]: a device or resolver that hangs in the kernel cannot keep it.
+/// From then on the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their own, so
+/// neither a device that hangs in the kernel nor a busy runtime can keep the process.
 ///
 /// # Errors
 /// When the signal handlers cannot be installed.
 pub async fn stop_requested() -> std::io::Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let name = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    };
-    notify(&[NotifyState::Stopping]);
-    std::thread::spawn(|| {
-        std::thread::sleep(STOP_LIMIT);
-        warn!("something did not stop in time; ending the process");
-        std::process::exit(0);
-    });
-    Ok(name)
+    let (asked, told) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let first = first_signal();
+        let stopping = first.is_ok();
+        // The daemon may have ended by itself.
+        let _ = asked.send(first);
+        if stopping {
+            notify(&[NotifyState::Stopping]);
+            std::thread::sleep(STOP_LIMIT);
+            warn!("something did not stop in time; ending the process");
+            std::process::exit(0);
+        }
+    })?;
+    told.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread for signals ended by itself")))
+}
+
+/// Blocks until the first signal that asks to stop.
+fn first_signal() -> std::io::Result<&'static str> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => Ok("SIGTERM"),
+            _ = interrupt.recv() => Ok("SIGINT"),
+        }
+    })
 }
 
 /// Tells the manager that the daemon is up.

@@ -12,6 +12,7 @@ use tracing::{error, warn};
 use units::CallKey;
 
 use crate::identity::Identity;
+use crate::speech;
 
 /// Events that running tools may have waiting for the driver; more are dropped with a warning.
 const EVENTS: usize = 64;
@@ -214,6 +215,11 @@ pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<P
     let schema = tools::canonical(tool.schema());
     let digest = identity.digest(tool.name(), &schema, &tools::canonical(&args));
     let summary = tool.summary(&args).transpose()?;
+    if let Some(char) = summary.as_deref().and_then(speech::unspeakable) {
+        return Err(format!(
+            "the arguments hold the character {char:?}, which cannot be read aloud: leave it out"
+        ));
+    }
     let slots = tool.slots(&args)?;
     Ok(Prepared { args, digest, summary, slots })
 }

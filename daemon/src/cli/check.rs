@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{EXIT_CONFIG, fail, note, print};
+use super::{EXIT_CONFIG, chain, fail, note, print};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 
@@ -22,10 +22,10 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
                     faults.extend(assembly::link_config(config, &tools).err().map(|fault| fault.to_string()));
                 }
-                Err(fault) => faults.extend(fault.to_string().lines().map(str::to_owned)),
+                Err(fault) => faults.extend(chain(&fault).lines().map(str::to_owned)),
             }
             if let Err(fault) = assembly::clips(config) {
-                faults.extend(fault.to_string().lines().map(str::to_owned));
+                faults.extend(chain(&fault).lines().map(str::to_owned));
             }
             if let Err(fault) = assembly::speech(config).find() {
                 cautions.push(fault.to_string());

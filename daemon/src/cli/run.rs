@@ -7,9 +7,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, complain, fail};
-use crate::assembly::{Assembly, Extend};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note};
+use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
+use crate::driver::Driver;
 use crate::supervise;
 
 /// Runs the daemon until it is asked to stop.
@@ -21,31 +22,51 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
         }
     };
     let code = runtime.block_on(async {
-        let loaded = match Config::load(sources) {
-            Ok(loaded) => loaded,
-            Err(faults) if !keep_going => return complain(&faults),
-            Err(faults) => {
-                start_log(Level::Info);
-                error!("{faults}");
-                match wait_for_config(sources).await {
-                    Some(loaded) => loaded,
-                    None => return ExitCode::SUCCESS,
+        let mut loaded = Config::load(sources).map_err(|faults| faults.to_string());
+        loop {
+            let fault = match loaded {
+                Ok(loaded) => {
+                    start_log(loaded.config.log.level);
+                    match Assembly::new(loaded.config, extend).driver() {
+                        Ok(driver) => return serve(driver, keep_going).await,
+                        Err(fault) if !keep_going => return fail(exit_code(&fault), chain(&fault)),
+                        Err(fault) => chain(&fault),
+                    }
                 }
+                Err(faults) if !keep_going => {
+                    note(faults);
+                    return ExitCode::from(EXIT_CONFIG);
+                }
+                Err(faults) => faults,
+            };
+            start_log(Level::Info);
+            error!("{fault}");
+            match wait_for_config(sources).await {
+                Some(cured) => loaded = Ok(cured),
+                None => return ExitCode::SUCCESS,
             }
-        };
-        start_log(loaded.config.log.level);
-        serve(loaded.config, extend, keep_going).await
+        }
     });
     // A blocking thread that hangs (a resolver, a speech engine) must not hold up the end of the process.
     runtime.shutdown_background();
     code
 }
 
-async fn serve(config: Config, extend: &Extend, keep_going: bool) -> ExitCode {
-    let driver = match Assembly::new(config, extend).driver() {
-        Ok(driver) => driver,
-        Err(fault) => return fail(EXIT_CONFIG, fault),
-    };
+/// What a configuration cannot cure is an error of the machine's.
+const fn exit_code(fault: &AssemblyError) -> u8 {
+    match fault {
+        AssemblyError::Lane(_) | AssemblyError::Audio(audio::StartError::Thread(_)) => EXIT_INTERNAL,
+        AssemblyError::Tools(_)
+        | AssemblyError::Clips(_)
+        | AssemblyError::Endpoint(_)
+        | AssemblyError::Token(_)
+        | AssemblyError::Outbox(_)
+        | AssemblyError::WireLog { .. }
+        | AssemblyError::Audio(audio::StartError::Setting { .. }) => EXIT_CONFIG,
+    }
+}
+
+async fn serve(driver: Driver, keep_going: bool) -> ExitCode {
     info!(version = env!("CARGO_PKG_VERSION"), "voiced is up");
     let stop = async {
         let asked = tokio::select! {
@@ -59,7 +80,7 @@ async fn serve(config: Config, extend: &Extend, keep_going: bool) -> ExitCode {
     };
     match driver.run(stop).await {
         Ok(_) => ExitCode::SUCCESS,
-        Err(fault) => fail(EXIT_INTERNAL, fault),
+        Err(fault) => fail(EXIT_INTERNAL, chain(&fault)),
     }
 }
 

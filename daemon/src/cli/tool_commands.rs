@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use session::{NeedsConsent, OutcomeStatus, Permit};
 use tools::{ErasedTool, ToolSet};
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note, print};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::Config;
 use crate::identity::Identity;
@@ -41,7 +41,7 @@ pub(super) enum ToolsCommand {
 pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> ExitCode {
     let tools = match assembly::tool_set(config, extend, Bus::Thread) {
         Ok(tools) => tools,
-        Err(fault) => return fail(EXIT_CONFIG, fault),
+        Err(fault) => return fail(EXIT_CONFIG, chain(&fault)),
     };
     match command {
         ToolsCommand::List { json: true } => {

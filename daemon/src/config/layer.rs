@@ -126,7 +126,10 @@ impl Reading<'_> {
                 Err(cause) => unreadable(cause),
             }
         }
-        paths.retain(|path| path.extension().is_some_and(|ext| ext == "toml"));
+        // Names that begin with a dot are editors' own.
+        let hidden =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        paths.retain(|path| path.extension().is_some_and(|ext| ext == "toml") && !hidden(path));
         paths.sort();
         paths.into_iter().filter_map(|path| self.file(&path).map(|layer| (path, layer))).collect()
     }
@@ -253,7 +256,12 @@ impl File<'_> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let size = fs::metadata(path)?.len();
+    let facts = fs::metadata(path)?;
+    if !facts.is_file() {
+        // A pipe would be waited for, and a device file has no end.
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let size = facts.len();
     if size > MAX_FILE_BYTES {
         let text = format!("{size} bytes, a configuration has at most {MAX_FILE_BYTES}");
         return Err(std::io::Error::new(ErrorKind::FileTooLarge, text));

@@ -199,7 +199,7 @@ fn files_that_cannot_be_read_are_named() {
     assert_eq!(
         folder.faults(),
         "voiced.toml: cannot be read: stream did not contain valid UTF-8\n\
-         voiced.d/10.toml: cannot be read: Is a directory (os error 21)"
+         voiced.d/10.toml: cannot be read: it is not a regular file"
     );
     fs::write(folder.0.join("voiced.toml"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
     assert!(

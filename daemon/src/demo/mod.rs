@@ -23,7 +23,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use units::{Instant, Pcm};
 
 use crate::assembly::{self, Assembly, AssemblyError, Extend};
-use crate::cli::{EXIT_INTERNAL, fail};
+use crate::cli::{EXIT_INTERNAL, chain, fail};
 use crate::config::{Config, Faults, Sources};
 use crate::driver::DriverError;
 use crate::identity::Identity;
@@ -117,7 +117,7 @@ pub(crate) fn main(options: Options, extend: &Extend) -> ExitCode {
             print(&verdict.to_string());
             ExitCode::from(code)
         }
-        Err(fault) => fail(EXIT_INTERNAL, fault),
+        Err(fault) => fail(EXIT_INTERNAL, chain(&fault)),
     }
 }
 
