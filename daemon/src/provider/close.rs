@@ -8,6 +8,9 @@ use std::io;
 
 use session::{FailureCause, LinkFailure};
 
+use super::Secret;
+use super::mask::masked;
+
 /// How far the connection had come when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -36,9 +39,9 @@ pub(super) fn protocol(text: String) -> LinkFailure {
 }
 
 /// The peer closed the connection with `code` and `reason`.
-pub(super) fn closed(code: u16, reason: &str, stage: Stage) -> LinkFailure {
+pub(super) fn closed(code: u16, reason: &str, stage: Stage, key: &Secret) -> LinkFailure {
     let (cause, remedy) = verdict(code, &reason.to_lowercase(), stage);
-    let told = if reason.is_empty() { String::new() } else { format!(" \"{}\"", excerpt(reason)) };
+    let told = if reason.is_empty() { String::new() } else { format!(" \"{}\"", excerpt(reason, key)) };
     LinkFailure { cause, text: format!("provider closed the connection with {code}{told}: {remedy}") }
 }
 
@@ -49,7 +52,7 @@ pub(super) fn lost(error: Option<&io::Error>) -> LinkFailure {
 }
 
 /// The peer answered the request for a WebSocket with an HTTP `status` of its own.
-pub(super) fn refused(status: u16, body: &str, url: &str) -> LinkFailure {
+pub(super) fn refused(status: u16, body: &str, url: &str, key: &Secret) -> LinkFailure {
     let (cause, remedy) = match status {
         401 | 403 => (FailureCause::Credentials, "check the API key and what it may be used for"),
         407 => (FailureCause::Refused, "a proxy wants a login"),
@@ -57,7 +60,7 @@ pub(super) fn refused(status: u16, body: &str, url: &str) -> LinkFailure {
         408 | 500..=599 => (FailureCause::Transient, "the provider or a proxy has trouble"),
         _ => (FailureCause::Refused, "check the endpoint"),
     };
-    let told = if body.trim().is_empty() { String::new() } else { format!(" \"{}\"", excerpt(body)) };
+    let told = if body.trim().is_empty() { String::new() } else { format!(" \"{}\"", excerpt(body, key)) };
     LinkFailure { cause, text: format!("{url} answered HTTP {status}{told}: {remedy}") }
 }
 
@@ -132,14 +135,15 @@ fn policy(says: &dyn Fn(&[&str]) -> bool, stage: Stage) -> (FailureCause, &'stat
     }
 }
 
-/// The start of a peer's text, on one line.
-pub(super) fn excerpt(text: &str) -> String {
-    let mut line: String =
-        text.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.trim().chars().nth(EXCERPT_CHARS).is_some() {
-        line.push('…');
+/// The start of a peer's text, on one line. The key is masked before the cut: half a key is not recognized.
+pub(super) fn excerpt(text: &str, key: &Secret) -> String {
+    let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = masked(line.as_bytes(), key);
+    let line = String::from_utf8_lossy(&line);
+    match line.char_indices().nth(EXCERPT_CHARS) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line.into_owned(),
     }
-    line
 }
 
 #[cfg(test)]
@@ -150,6 +154,10 @@ mod tests {
     const FRESH: Stage = Stage::SettingUp { resuming: false };
     const RESUMING: Stage = Stage::SettingUp { resuming: true };
     const LIVE: Stage = Stage::Established;
+
+    fn key() -> Secret {
+        Secret::new("AIza-secret-key")
+    }
 
     #[test]
     fn code_text_and_moment_decide() {
@@ -192,7 +200,7 @@ mod tests {
             (4242, "", LIVE, Transient),
         ];
         for (code, reason, stage, cause) in table {
-            let failure = closed(code, reason, stage);
+            let failure = closed(code, reason, stage, &key());
             assert_eq!(failure.cause, cause, "{code} {reason:?} {stage:?}: {}", failure.text);
             assert!(
                 failure.text.contains(&code.to_string()) && failure.text.contains(reason),
@@ -214,13 +222,27 @@ mod tests {
             (503, Transient),
         ];
         for (status, cause) in table {
-            assert_eq!(refused(status, "<html>", "wss://host/path").cause, cause, "{status}");
+            assert_eq!(refused(status, "<html>", "wss://host/path", &key()).cause, cause, "{status}");
         }
     }
 
     #[test]
     fn a_peers_text_stays_short_and_on_one_line() {
-        let text = excerpt(&format!("a\nb{}", "x".repeat(500)));
+        let text = excerpt(&format!("a\nb{}", "x".repeat(500)), &key());
         assert!(text.starts_with("a b") && text.ends_with('…') && text.chars().count() == EXCERPT_CHARS + 1);
+    }
+
+    #[test]
+    fn the_key_is_masked_wherever_the_cut_falls() {
+        for lead in EXCERPT_CHARS - 20..EXCERPT_CHARS + 5 {
+            let told = format!("{}AIza-secret-key is not valid", "x".repeat(lead));
+            for failure in [closed(1007, &told, FRESH, &key()), refused(403, &told, "wss://host", &key())] {
+                assert!(
+                    failure.text.contains("xxx") && !failure.text.contains("AI"),
+                    "{lead}: {}",
+                    failure.text
+                );
+            }
+        }
     }
 }

@@ -54,7 +54,7 @@ fn failure(error: &Error, config: &GeminiConfig) -> LinkFailure {
     match error {
         Error::Http(response) => {
             let body = response.body().as_deref().unwrap_or_default();
-            close::refused(response.status().as_u16(), &String::from_utf8_lossy(body), url)
+            close::refused(response.status().as_u16(), &String::from_utf8_lossy(body), url, &config.api_key)
         }
         Error::Io(error) if is_tls(error) => close::transient(format!(
             "TLS with {} failed ({error}): check the clock of this machine, and whether a proxy sits in between",

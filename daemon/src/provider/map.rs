@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use session::{Capabilities, ProviderCall, ProviderEvent};
 use units::{Hz, Pcm};
 
+use super::Secret;
 use super::close::excerpt;
 use super::wire::{
     Cancellation, GoAway, InlineData, ModelTurn, ResumptionUpdate, ToolCall, Transcript, Usage,
@@ -14,6 +15,15 @@ use super::wire::{
 
 /// Rates a loudspeaker could be meant for; others are a mistake.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
+
+/// Calls that are taken of one message. A model makes a few at once; every call costs an answer.
+const CALLS: usize = 64;
+
+/// Longest id of a call; the service's own have some 40 bytes. It is sent back with the answer.
+const CALL_ID_BYTES: usize = 256;
+
+/// Longest name of a called tool; a [declared](super::Declaration) one has at most 64.
+const CALL_NAME_BYTES: usize = 128;
 
 /// Messages that are known and mean nothing to us.
 const KNOWN_AND_UNUSED: [&str; 3] = ["interactionStatus", "voiceActivity", "voiceActivityDetectionSignal"];
@@ -31,15 +41,16 @@ pub(super) enum Heard {
 pub(super) struct Reader {
     resumed: bool,
     capabilities: Capabilities,
+    key: Secret,
     ready: bool,
     /// First half of a sample whose second half is in the next piece of audio.
     carry: Option<u8>,
 }
 
 impl Reader {
-    /// `resumed`: the set-up carried a handle.
-    pub const fn new(resumed: bool, capabilities: Capabilities) -> Self {
-        Self { resumed, capabilities, ready: false, carry: None }
+    /// `resumed`: the set-up carried a handle. `key` is masked in what anomalies quote.
+    pub const fn new(resumed: bool, capabilities: Capabilities, key: Secret) -> Self {
+        Self { resumed, capabilities, key, ready: false, carry: None }
     }
 
     /// Whether `setupComplete` has come.
@@ -87,6 +98,7 @@ impl Reader {
         let mut content =
             field::<Map<String, Value>>(&mut fields, "serverContent", &mut known, out).unwrap_or_default();
         self.speech(&mut content, out);
+        limit_calls(&mut fields, out);
         if let Some(call) = field::<ToolCall>(&mut fields, "toolCall", &mut known, out) {
             calls(call, out);
         }
@@ -99,7 +111,8 @@ impl Reader {
         }
         if !known {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-            out.push(anomaly(format!("message of unknown kind `{}`: ignored", excerpt(&names.join(", ")))));
+            let told = excerpt(&names.join(", "), &self.key);
+            out.push(anomaly(format!("message of unknown kind `{told}`: ignored")));
         }
     }
 
@@ -152,7 +165,7 @@ impl Reader {
     /// Appends one piece of audio as an event, unless it cannot be audio.
     fn audio(&mut self, audio: &InlineData, out: &mut Vec<Heard>) {
         let Some(rate) = pcm_rate(&audio.mime_type) else {
-            let told = excerpt(&audio.mime_type);
+            let told = excerpt(&audio.mime_type, &self.key);
             out.push(anomaly(format!("reply audio of type `{told}` is not PCM at 8 to 192 kHz: dropped")));
             return;
         };
@@ -203,6 +216,14 @@ fn pcm_rate(mime_type: &str) -> Option<Hz> {
     RATES.contains(&rate).then(|| Hz::new(rate)).flatten()
 }
 
+/// Drops surplus calls before anything is done for each.
+fn limit_calls(fields: &mut Map<String, Value>, out: &mut Vec<Heard>) {
+    let calls = fields.get_mut("toolCall").and_then(|call| call.get_mut("functionCalls"));
+    let Some(calls) = calls.and_then(Value::as_array_mut).filter(|calls| calls.len() > CALLS) else { return };
+    out.push(anomaly(format!("message of {} calls: all after the first {CALLS} are ignored", calls.len())));
+    calls.truncate(CALLS);
+}
+
 fn calls(call: ToolCall, out: &mut Vec<Heard>) {
     let (named, nameless): (Vec<_>, Vec<_>) =
         call.function_calls.into_iter().partition(|call| !call.name.is_empty());
@@ -211,6 +232,17 @@ fn calls(call: ToolCall, out: &mut Vec<Heard>) {
     }
     let calls: Vec<ProviderCall> = named
         .into_iter()
+        .filter(|call| {
+            let (id, name) = (call.id.as_ref().map_or(0, String::len), call.name.len());
+            let fits = id <= CALL_ID_BYTES && name <= CALL_NAME_BYTES;
+            if !fits {
+                out.push(anomaly(format!(
+                    "call with an id of {id} bytes and a name of {name} bytes is ignored: \
+                     at most {CALL_ID_BYTES} and {CALL_NAME_BYTES} are taken"
+                )));
+            }
+            fits
+        })
         .map(|call| ProviderCall {
             id: call.id.filter(|id| !id.is_empty()),
             name: call.name,

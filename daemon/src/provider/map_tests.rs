@@ -6,7 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::*;
 
 fn reader() -> Reader {
-    Reader::new(false, Capabilities { hold_uplink_during_calls: false, resumes: true, takes_notes: true })
+    let capabilities = Capabilities { hold_uplink_during_calls: false, resumes: true, takes_notes: true };
+    Reader::new(false, capabilities, Secret::new("AIza-secret-key"))
 }
 
 fn audio(bytes: &[u8]) -> Value {
@@ -172,6 +173,44 @@ fn calls_keep_their_order_and_absent_pieces_are_filled_in() {
 }
 
 #[test]
+fn a_message_makes_64_calls_at_most() {
+    let call = |n: usize| json!({"id": format!("call-{n}"), "name": "ping"});
+    let message = |calls: usize| {
+        let calls: Vec<Value> = (0..calls).map(call).collect();
+        json!({"toolCall": {"functionCalls": calls}}).to_string()
+    };
+    let heard = reader().read(message(64).as_bytes());
+    assert!(matches!(heard.as_slice(), [Heard::Event(ProviderEvent::Calls(calls))] if calls.len() == 64));
+    let heard = reader().read(message(5000).as_bytes());
+    let [Heard::Anomaly(text), Heard::Event(ProviderEvent::Calls(calls))] = heard.as_slice() else {
+        panic!("{} things heard", heard.len())
+    };
+    assert!(text.contains("5000 calls") && text.contains("64"), "{text}");
+    assert_eq!(calls.len(), 64);
+    assert_eq!(calls.last().unwrap().id.as_deref(), Some("call-63"));
+}
+
+#[test]
+fn a_call_with_an_oversized_id_or_name_is_ignored() {
+    let call = |id: usize, name: usize| json!({"id": "i".repeat(id), "name": "n".repeat(name)});
+    check(
+        &[
+            json!({"toolCall": {"functionCalls": [call(257, 1), {"id": "call-1", "name": "ping"}, call(1, 129)]}}),
+            json!({"toolCall": {"functionCalls": [call(4096, 4096)]}}),
+        ],
+        &[
+            "anomaly: call with an id of 257 bytes and a name of 1 bytes is ignored: at most 256 and 128 are taken",
+            "anomaly: call with an id of 1 bytes and a name of 129 bytes is ignored: at most 256 and 128 are taken",
+            "call call-1 ping {}",
+            "anomaly: call with an id of 4096 bytes and a name of 4096 bytes is ignored: at most 256 and 128 are taken",
+        ],
+    );
+    let heard =
+        reader().read(json!({"toolCall": {"functionCalls": [call(256, 128)]}}).to_string().as_bytes());
+    assert!(matches!(heard.as_slice(), [Heard::Event(ProviderEvent::Calls(_))]), "{heard:?}");
+}
+
+#[test]
 fn a_thinking_model_closes_an_utterance_and_goes_on() {
     check(
         &[
@@ -330,6 +369,18 @@ fn what_is_no_message_is_an_anomaly() {
         let heard = reader().read(message);
         let [Heard::Anomaly(text)] = heard.as_slice() else { panic!("{heard:?}") };
         assert!(text.contains(part_of_text), "{text}");
+    }
+}
+
+#[test]
+fn an_anomaly_that_quotes_masks_the_key_before_it_cuts() {
+    for lead in 140..165 {
+        let echo = format!("{}AIza-secret-key", "x".repeat(lead));
+        for message in [json!({&*echo: 1}), parts(&[part(&echo, "")])] {
+            let heard = reader().read(message.to_string().as_bytes());
+            let [Heard::Anomaly(text)] = heard.as_slice() else { panic!("{heard:?}") };
+            assert!(text.contains("xxx") && !text.contains("AI"), "{lead}: {text}");
+        }
     }
 }
 

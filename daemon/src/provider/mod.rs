@@ -13,6 +13,9 @@
 //! microphone audio when the peer takes none. All waiting goes through `tokio::time`, and the byte stream comes from a
 //! [`Connect`], so a whole conversation runs on a paused clock over an in-memory stream.
 //!
+//! A peer may echo the API key. It is masked in every message before the message is read or recorded, and in every other
+//! text of the peer before it is cut to length, so no event of a link holds it.
+//!
 //! # Terms
 //! *anomaly*: something the peer sent that was ignored, as one line of text for a log; it holds no transcript and no
 //! audio. *set-up*: the first message of a connection; it fixes model, voice, instruction and tools.
@@ -22,6 +25,7 @@ mod connect;
 mod endpoint;
 mod handshake;
 mod map;
+mod mask;
 mod models;
 mod outbound;
 mod queue;

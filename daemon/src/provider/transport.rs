@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use session::{LinkFailure, ProviderEvent};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
@@ -20,9 +20,10 @@ use super::close::{self, Stage};
 use super::connect::{ByteStream, Connect};
 use super::handshake::{Watched, upgrade};
 use super::map::{Heard, Reader};
+use super::mask::masked;
 use super::queue::{Ending, LinkHandle, Shared, Waiting};
 use super::wirelog::{HalfLog, WireLog};
-use super::{GeminiConfig, outbound};
+use super::{GeminiConfig, Secret, outbound};
 
 /// From the first byte to the upgraded connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +42,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Events that may wait for the driver: many times what a 60 s reply makes, which arrives in one burst.
 const EVENTS: usize = 4096;
+
+/// Bytes of messages whose events may wait for the driver: 10 minutes of reply audio, at 64 kB a second. More than the
+/// biggest message, and what a small device can spare.
+const UNREAD_BYTES: usize = 600 * 64_000;
 
 /// Bigger messages are refused; a second of reply audio is 64 kB.
 const MESSAGE_BYTES: usize = 16 << 20;
@@ -65,13 +70,21 @@ pub enum LinkEvent {
 /// The events of one connection, in order.
 #[derive(Debug)]
 pub struct LinkEvents {
-    events: mpsc::Receiver<LinkEvent>,
+    events: mpsc::Receiver<Unread>,
+}
+
+/// An event that waits for the driver. The first of a message holds the message's share of [`UNREAD_BYTES`] until it is
+/// taken.
+#[derive(Debug)]
+struct Unread {
+    event: LinkEvent,
+    _share: Option<OwnedSemaphorePermit>,
 }
 
 impl LinkEvents {
     /// The next event; `None` after [`LinkEvent::Closed`]. Cancel safe: a dropped call loses no event.
     pub async fn recv(&mut self) -> Option<LinkEvent> {
-        self.events.recv().await
+        self.events.recv().await.map(|unread| unread.event)
     }
 }
 
@@ -96,10 +109,12 @@ impl Link {
         let shared = Arc::new(Shared::new());
         let (events, receiver) = mpsc::channel(EVENTS + 1);
         let closing = Closing::new(config.clone(), &events);
-        let link = Running { config, resume, connector, shared: shared.clone(), events };
+        let room = Arc::new(Semaphore::new(UNREAD_BYTES));
+        let key = config.api_key.clone();
+        let link = Running { config, resume, connector, shared: shared.clone(), events, room };
         let log = wirelog.as_ref().map(WireLog::connection).unwrap_or_default();
         tokio::spawn(async move {
-            let failure = link.run(log.halves()).await;
+            let failure = link.run(log.halves(&key)).await;
             closing.send(failure);
         });
         (LinkHandle::new(shared), LinkEvents { events: receiver })
@@ -110,11 +125,11 @@ impl Link {
 /// drop, so it comes even if the task ends in a way nobody foresaw.
 struct Closing {
     config: Arc<GeminiConfig>,
-    place: Option<mpsc::OwnedPermit<LinkEvent>>,
+    place: Option<mpsc::OwnedPermit<Unread>>,
 }
 
 impl Closing {
-    fn new(config: Arc<GeminiConfig>, events: &mpsc::Sender<LinkEvent>) -> Self {
+    fn new(config: Arc<GeminiConfig>, events: &mpsc::Sender<Unread>) -> Self {
         Self { config, place: events.clone().try_reserve_owned().ok() }
     }
 
@@ -125,7 +140,7 @@ impl Closing {
     fn close(&mut self, failure: LinkFailure) {
         if let Some(place) = self.place.take() {
             let text = self.config.api_key.redact(&failure.text);
-            place.send(LinkEvent::Closed(LinkFailure { text, ..failure }));
+            place.send(Unread { event: LinkEvent::Closed(LinkFailure { text, ..failure }), _share: None });
         }
     }
 }
@@ -149,7 +164,9 @@ struct Running {
     resume: Option<String>,
     connector: Arc<dyn Connect>,
     shared: Arc<Shared>,
-    events: mpsc::Sender<LinkEvent>,
+    events: mpsc::Sender<Unread>,
+    /// What is left of [`UNREAD_BYTES`].
+    room: Arc<Semaphore>,
 }
 
 impl Running {
@@ -202,7 +219,7 @@ impl Running {
         if let Err(error) = sent {
             return self.write_failed(&error).await;
         }
-        if let Err(end) = self.deliver(LinkEvent::Opened) {
+        if let Err(end) = self.tell(LinkEvent::Opened) {
             return end;
         }
         let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
@@ -241,7 +258,7 @@ impl Running {
                 let message = outbound::intent(&self.config, intent);
                 if message.is_none() {
                     let model = &self.config.model;
-                    self.deliver(LinkEvent::Anomaly(format!(
+                    self.tell(LinkEvent::Anomaly(format!(
                         "model `{model}` takes no such message: not sent"
                     )))?;
                 }
@@ -265,7 +282,8 @@ impl Running {
     async fn read(&self, stream: &mut Receiving, set_up_sent: &Notify, mut log: HalfLog) -> End {
         set_up_sent.notified().await;
         let resuming = self.resume.is_some();
-        let mut reader = Reader::new(resuming, outbound::capabilities(&self.config));
+        let key = &self.config.api_key;
+        let mut reader = Reader::new(resuming, outbound::capabilities(&self.config), key.clone());
         loop {
             let stage = if reader.is_ready() { Stage::Established } else { Stage::SettingUp { resuming } };
             let message = match stream.next().await {
@@ -276,20 +294,25 @@ impl Running {
             let payload = match &message {
                 Message::Text(text) => text.as_bytes(),
                 Message::Binary(bytes) => bytes,
-                Message::Close(frame) => return End::Theirs(closed(frame.as_ref(), stage)),
+                Message::Close(frame) => return End::Theirs(closed(frame.as_ref(), stage, key)),
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
             };
-            log.record(payload);
+            let payload = masked(payload, key);
+            log.record(&payload);
             self.shared.count_received();
             if self.shared.ending().is_some() {
                 continue;
             }
-            for heard in reader.read(payload) {
+            let mut share = match self.share(payload.len()) {
+                Ok(share) => Some(share),
+                Err(end) => return end,
+            };
+            for heard in reader.read(&payload) {
                 let event = match heard {
                     Heard::Event(event) => LinkEvent::Provider(event),
-                    Heard::Anomaly(text) => LinkEvent::Anomaly(self.config.api_key.redact(&text)),
+                    Heard::Anomaly(text) => LinkEvent::Anomaly(text),
                 };
-                if let Err(end) = self.deliver(event) {
+                if let Err(end) = self.deliver(Unread { event, _share: share.take() }) {
                     return end;
                 }
             }
@@ -350,8 +373,25 @@ impl Running {
         if matches!(ending, Some((Ending::Requested, _))) { close::requested() } else { failure }
     }
 
-    fn deliver(&self, event: LinkEvent) -> Result<(), End> {
-        self.events.try_send(event).map_err(|error| match error {
+    /// Room for the events of a message of `bytes`, until the first of them is taken.
+    fn share(&self, bytes: usize) -> Result<OwnedSemaphorePermit, End> {
+        // No message is longer than MESSAGE_BYTES; one that were would not fit either.
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.room.clone().try_acquire_many_owned(bytes).map_err(|_| {
+            End::Ours(close::protocol(format!(
+                "{} MB of messages wait unread: the provider sends faster than any conversation needs, connection dropped",
+                UNREAD_BYTES / 1_000_000
+            )))
+        })
+    }
+
+    /// Delivers an event of our own.
+    fn tell(&self, event: LinkEvent) -> Result<(), End> {
+        self.deliver(Unread { event, _share: None })
+    }
+
+    fn deliver(&self, unread: Unread) -> Result<(), End> {
+        self.events.try_send(unread).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => End::Ours(close::protocol(format!(
                 "{EVENTS} events wait unread: the provider sends faster than any conversation needs, connection dropped"
             ))),
@@ -361,11 +401,11 @@ impl Running {
     }
 }
 
-fn closed(frame: Option<&CloseFrame>, stage: Stage) -> LinkFailure {
+fn closed(frame: Option<&CloseFrame>, stage: Stage, key: &Secret) -> LinkFailure {
     match frame {
-        Some(frame) => close::closed(frame.code.into(), frame.reason.as_str(), stage),
+        Some(frame) => close::closed(frame.code.into(), frame.reason.as_str(), stage, key),
         // 1005 stands for a close message without a code (RFC 6455, section 7.1.5).
-        None => close::closed(1005, "", stage),
+        None => close::closed(1005, "", stage, key),
     }
 }
 

@@ -75,6 +75,27 @@ async fn an_http_answer_instead_of_an_upgrade_is_classified() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_http_answer_that_echoes_the_key_is_masked_before_it_is_cut() {
+    for spelled in [KEY.to_owned(), KEY.replace('A', "\\u0041")] {
+        for lead in 130..180 {
+            let (ours, theirs) = tokio::io::duplex(64 << 10);
+            let (_handle, events) = open(config("gemini-3.8-live"), None, ours);
+            #[expect(clippy::result_large_err, reason = "the signature is the library's")]
+            let refuse = |_: &Request, _: Response| -> Result<Response, ErrorResponse> {
+                let mut response =
+                    ErrorResponse::new(Some(format!("{}{spelled} is no key", "x".repeat(lead))));
+                *response.status_mut() = tokio_tungstenite::tungstenite::http::StatusCode::FORBIDDEN;
+                Err(response)
+            };
+            assert!(accept_hdr_async(theirs, refuse).await.is_err());
+            let (_, failure) = ended(events).await;
+            assert_eq!(failure.cause, FailureCause::Credentials);
+            assert!(failure.text.contains("xxx") && !failure.text.contains("Iz"), "{lead}: {}", failure.text);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_without_tls_at_a_tls_endpoint_is_told_apart() {
     let mut config = config("gemini-3.8-live");
     config.endpoint = Endpoint::parse("wss://example.com").unwrap();
@@ -214,6 +235,36 @@ async fn a_long_reply_fits_unread_and_a_flood_ends_the_link() {
     let (before, failure) = ended(events).await;
     assert_eq!((before.len(), failure.cause), (EVENTS, FailureCause::Protocol));
     assert!(failure.text.contains("4096"), "{}", failure.text);
+}
+
+/// One message with `seconds` of reply audio, all silence, at 24 kHz.
+fn long_reply(seconds: usize) -> String {
+    let audio = json!({"mimeType": "audio/pcm;rate=24000", "data": "A".repeat(seconds * 64_000)});
+    json!({"serverContent": {"modelTurn": {"parts": [{"inlineData": audio}]}}}).to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn audio_that_nobody_takes_ends_the_link_before_it_fills_the_memory() {
+    let (_handle, events, mut server) = ready(config("gemini-3.8-live")).await;
+    let message = Bytes::from(long_reply(60));
+    let mut sent = 0;
+    while sent < 100 && server.0.send(Message::Binary(message.clone())).await.is_ok() {
+        sent += 1;
+    }
+    drop(server);
+    let (before, failure) = ended(events).await;
+    assert_eq!((before.len(), failure.cause), (9, FailureCause::Protocol), "{}", failure.text);
+    assert!(failure.text.contains("wait unread") && failure.text.contains("38 MB"), "{}", failure.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn audio_that_is_taken_may_go_on_for_ever() {
+    let (_handle, mut events, mut server) = ready(config("gemini-3.8-live")).await;
+    let message = Bytes::from(long_reply(60));
+    for _ in 0..12 {
+        server.0.send(Message::Binary(message.clone())).await.unwrap();
+        assert!(matches!(event(&mut events).await, ProviderEvent::ReplyAudio(_)));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -200,6 +200,47 @@ async fn the_key_goes_into_the_header_and_nowhere_else() {
     assert!(!set_up.to_string().contains(KEY));
 }
 
+/// Everything a peer can write the key into, plain and in the escapes of JSON.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_the_peer_echoes_reaches_neither_an_event_nor_a_record() {
+    let dir = std::env::temp_dir().join(format!("voiced-key-echo-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&dir));
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let connector = Arc::new(Wire(Mutex::new(Some(ours))));
+    let log = WireLog::new(&dir).unwrap();
+    let (handle, events) = Link::open(Arc::new(config("gemini-3.8-live")), None, connector, Some(log));
+    let mut server = Server(accept_async(theirs).await.unwrap());
+    server.hear().await.unwrap();
+    server.say(json!({"setupComplete": {}})).await;
+    let call = json!({"id": KEY, "name": KEY, "args": {KEY: [KEY, format!("a{KEY}{KEY}b")]}});
+    let echo = json!({
+        "serverContent": {"inputTranscription": {"text": KEY}, "outputTranscription": {"text": KEY}},
+        "toolCall": {"functionCalls": [call]},
+        "toolCallCancellation": {"ids": [KEY]},
+        "sessionResumptionUpdate": {"newHandle": KEY, "resumable": true},
+    })
+    .to_string();
+    let unknown = json!({format!("{}{KEY}", "x".repeat(155)): 1}).to_string();
+    for message in [&echo, &unknown] {
+        for spelled in [KEY.to_owned(), KEY.replace('A', "\\u0041"), KEY.replace('z', "\\u007A")] {
+            server.0.send(Message::text(message.replace(KEY, &spelled))).await.unwrap();
+        }
+    }
+    handle.send(answer(KEY));
+    assert!(server.hear().await.unwrap().get("toolResponse").is_some());
+    handle.close();
+    while server.hear().await.is_some() {}
+    drop(server);
+    let (before, _) = ended(events).await;
+    assert_eq!(before.len(), 2 + 3 * 5 + 3, "{before:?}");
+    let client = std::fs::read_to_string(dir.join("client-1.jsonl")).unwrap();
+    let server = std::fs::read_to_string(dir.join("server-1.jsonl")).unwrap();
+    for told in [format!("{before:?}"), client, server] {
+        assert!(told.contains("***") && !told.contains("secret-key") && !told.contains("Iza"), "{told}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_before_the_set_up_is_accepted() {
     let (handle, mut events, mut server, _) = opened(config("gemini-3.8-live"), None).await;

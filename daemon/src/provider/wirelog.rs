@@ -1,7 +1,8 @@
 //! A record of what went over the wire, one JSON message a line, for tests and for reports.
 //!
 //! It is off unless asked for: the server's half holds the person's words and the model's voice. Files are readable by
-//! the daemon's user only. The API key is never in it, because the key is never in a message.
+//! the daemon's user only. The API key is masked in both halves: it is in no message of ours, unless a tool or the peer
+//! put it there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,6 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Secret;
+use super::mask::masked;
 
 /// More connections than this are not recorded; each makes two files.
 const CONNECTIONS: u32 = 10_000;
@@ -70,26 +74,30 @@ pub(super) struct ConnectionLog {
 }
 
 impl ConnectionLog {
-    /// Splits it into the client's half and the server's.
-    pub fn halves(self) -> (HalfLog, HalfLog) {
-        (HalfLog(self.client), HalfLog(self.server))
+    /// Splits it into the client's half and the server's, both without `key`.
+    pub fn halves(self, key: &Secret) -> (HalfLog, HalfLog) {
+        let half = |file| HalfLog { file, key: key.clone() };
+        (half(self.client), half(self.server))
     }
 }
 
 /// The record of one direction.
 #[derive(Debug)]
-pub(super) struct HalfLog(Option<File>);
+pub(super) struct HalfLog {
+    file: Option<File>,
+    key: Secret,
+}
 
 impl HalfLog {
-    /// Adds one message. Line breaks inside it are white space in JSON, so they become spaces.
+    /// Adds one message, with the key masked. Line breaks inside it are white space in JSON, so they become spaces.
     pub fn record(&mut self, message: &[u8]) {
-        let Some(file) = &mut self.0 else { return };
-        let mut line: Vec<u8> =
-            message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+        let Some(file) = &mut self.file else { return };
+        let mut line = masked(message, &self.key).into_owned();
+        line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         line.push(b'\n');
         if let Err(error) = file.write_all(&line) {
             tracing::warn!(%error, "wire log cannot be written: the record of this connection ends here");
-            self.0 = None;
+            self.file = None;
         }
     }
 }
@@ -109,10 +117,11 @@ mod tests {
     fn each_connection_has_its_own_pair_and_old_ones_are_kept() {
         let dir = scratch("pair");
         let log = WireLog::new(&dir).unwrap();
-        let (mut client, mut server) = log.connection().halves();
+        let (mut client, mut server) = log.connection().halves(&Secret::new("AIza-secret-key"));
         client.record(b"{\"setup\":{}}");
         server.record(b"{\n  \"setupComplete\": {}\r\n}\n");
-        let (mut second, _) = WireLog::new(&dir).unwrap().connection().halves();
+        let (mut second, _) =
+            WireLog::new(&dir).unwrap().connection().halves(&Secret::new("AIza-secret-key"));
         second.record(b"{}");
         assert_eq!(fs::read_to_string(dir.join("client-1.jsonl")).unwrap(), "{\"setup\":{}}\n");
         let recorded = fs::read_to_string(dir.join("server-1.jsonl")).unwrap();
@@ -130,7 +139,7 @@ mod tests {
         let dir = scratch("lost");
         let log = WireLog::new(&dir).unwrap();
         fs::remove_dir_all(&dir).unwrap();
-        let (mut client, _) = log.connection().halves();
+        let (mut client, _) = log.connection().halves(&Secret::new("AIza-secret-key"));
         client.record(b"{}");
         assert!(!dir.exists());
     }
