@@ -82,6 +82,18 @@ pub(crate) fn truth_note(name: &str) -> String {
     format!("[{name} had already been carried out when it was cancelled]")
 }
 
+/// What the model is told when a call that was given up has been carried out all the same.
+pub(crate) fn late_truth_note(name: &str) -> String {
+    format!("[{name} has been carried out after all, though it had not finished in time]")
+}
+
+/// The same when nobody knows whether it has been.
+pub(crate) fn late_doubt_note(name: &str) -> String {
+    format!(
+        "[{name} had begun after all, though it had not finished in time; whether it finished is not known]"
+    )
+}
+
 fn nearest(name: &str, mut names: Vec<String>) -> Vec<String> {
     // A model's invented name can be of any length; what lies past this many characters cannot make it nearer.
     let wanted: Vec<char> = name.chars().take(64).collect();

@@ -7,15 +7,22 @@ use crate::Output;
 use crate::answers;
 use crate::confirm::{Proposal, Verdict};
 use crate::engage::Run;
-use crate::ledger::{Open, Owes, Place, Response, Stage};
+use crate::ledger::{Loose, Open, Owes, Place, Response, Stage};
 use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent, ProviderCall};
 use crate::session::Session;
 use crate::timers::Timer;
 use crate::tool::{Effect, Outcome, OutcomeStatus, Prepared, ToolSpec};
 
-/// Calls in one response, and open calls altogether. A model makes a handful; this bounds a broken one.
+/// Calls taken of one response, and open calls altogether. A model makes a handful; this bounds a broken one.
 const CALLS_MAX: usize = 64;
+
+/// Calls with a place in the ledger altogether, answered ones that wait for their response included: four full
+/// responses.
+const PLACES_MAX: usize = 256;
+
+/// Calls past those that are still refused one by one in the same response; what is past these gets no answer.
+const REFUSED_MAX: usize = 256;
 
 /// Refusals for want of follow-ups that still ask the model to speak; after them the device does.
 const REFUSALS_SPOKEN: u32 = 3;
@@ -26,15 +33,16 @@ impl Session {
             return;
         };
         let response = self.ledger.begin_response(conversation, self.reply.spoke());
-        for (place, call) in calls.into_iter().enumerate() {
-            let ProviderCall { id, name, args } = call;
+        let room = PLACES_MAX.saturating_sub(self.ledger.places()).min(CALLS_MAX);
+        let mut calls = calls.into_iter();
+        for ProviderCall { id, name, args } in calls.by_ref().take(room) {
             if !self.ledger.is_first(id.as_deref()) {
                 self.cx.notice(Notice::DuplicateCall { id: id.unwrap_or_default(), name });
                 continue;
             }
             let key = self.ledger.admit(response, id);
             self.cx.notice(Notice::CallArrived { call: key, name: name.clone(), args: args.clone() });
-            match self.check(place, &name, &args) {
+            match self.check(&name, &args) {
                 Err((body, owes)) => self.ledger.fill(key, name, body, owes, false),
                 Ok((spec, prepared)) => {
                     let proposal = Proposal { key, spec, prepared, turn: self.person.turn() };
@@ -42,19 +50,36 @@ impl Session {
                 }
             }
         }
+        self.refuse_rest(calls);
+    }
+
+    /// Answers at once what the ledger has no room for, without looking at it.
+    fn refuse_rest(&mut self, mut rest: impl Iterator<Item = ProviderCall>) {
+        let mut refused = Vec::new();
+        for ProviderCall { id, name, .. } in rest.by_ref().take(REFUSED_MAX) {
+            if !self.ledger.is_first(id.as_deref()) {
+                continue;
+            }
+            let body = answers::too_many_calls();
+            let call = self.ledger.pass();
+            self.answered(call, &name, &body, FollowUp::Silent);
+            refused.push(Answer { id, name, body, follow_up: FollowUp::Silent });
+        }
+        if !refused.is_empty() {
+            self.cx.emit(Output::Send(Intent::Answer(refused)));
+        }
+        if let Some(ProviderCall { name, .. }) = rest.next() {
+            let why = "too many calls at once: it and all that came after it are dropped";
+            self.cx.notice(Notice::CallClosed { call: self.ledger.pass(), name, why });
+        }
     }
 
     /// Everything about a call that can be decided from itself.
-    fn check(
-        &mut self,
-        place: usize,
-        name: &str,
-        args: &Value,
-    ) -> Result<(ToolSpec, Prepared), (Value, Owes)> {
+    fn check(&mut self, name: &str, args: &Value) -> Result<(ToolSpec, Prepared), (Value, Owes)> {
         if matches!(self.run, Run::Ending(_)) {
             return Err((answers::session_ending(), Owes::Silence));
         }
-        if place >= CALLS_MAX || self.ledger.len() >= CALLS_MAX {
+        if self.ledger.len() >= CALLS_MAX {
             return Err((answers::too_many_calls(), Owes::Speech));
         }
         if self.follow_ups() >= self.cx.config.max_follow_ups {
@@ -138,17 +163,13 @@ impl Session {
     }
 
     pub(crate) fn on_effect_begun(&mut self, call: CallKey) {
-        if let Some(running) = self.ledger.running_mut(call) {
-            running.begun = true;
-        } else if let Some(running) = self.ledger.taken_back_mut(call) {
-            running.begun = true;
-        }
+        self.ledger.on_begun(call);
     }
 
     pub(crate) fn on_outcome(&mut self, call: CallKey, outcome: Outcome) {
         let Outcome { status, body, events, clip_after } = outcome;
         let body = answers::object(status_word(status), body);
-        if self.ledger.running_mut(call).is_none() {
+        if !self.ledger.is_running(call) {
             self.on_unexpected_outcome(call, status, &body);
             return;
         }
@@ -180,14 +201,27 @@ impl Session {
 
     /// The outcome of a call that is not owed an answer: the model must at least know the truth.
     fn on_unexpected_outcome(&mut self, call: CallKey, status: OutcomeStatus, body: &Value) {
-        let Some(running) = self.ledger.taken_back(call) else {
-            self.cx.notice(Notice::LateOutcome { call });
-            return;
-        };
-        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, body);
-        let happened = matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown);
-        if happened && running.spec.effect != Effect::Read {
-            self.note(answers::truth_note(&running.spec.name));
+        let truth = self.ledger.take_loose(call).and_then(|(running, why)| {
+            self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, body);
+            let name = &running.spec.name;
+            match (why, status) {
+                _ if running.spec.effect == Effect::Read => None,
+                (Loose::TakenBack, OutcomeStatus::Success | OutcomeStatus::Unknown) => {
+                    Some(answers::truth_note(name))
+                }
+                (Loose::GivenUp { .. }, OutcomeStatus::Success) => Some(answers::late_truth_note(name)),
+                (Loose::GivenUp { answered: OutcomeStatus::Error }, OutcomeStatus::Unknown) => {
+                    Some(answers::late_doubt_note(name))
+                }
+                (
+                    Loose::TakenBack | Loose::GivenUp { .. },
+                    OutcomeStatus::Error | OutcomeStatus::Cancelled | OutcomeStatus::Unknown,
+                ) => None,
+            }
+        });
+        match truth {
+            Some(note) => self.note(note),
+            None => self.cx.notice(Notice::LateOutcome { call }),
         }
     }
 
@@ -205,6 +239,7 @@ impl Session {
         };
         self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, &body);
         self.answer(call, name, body, Owes::Speech, running.begun);
+        self.ledger.let_go(call, running, Loose::GivenUp { answered: status });
     }
 
     /// Stops and answers what has not begun: everything that waits to run, and a running call that only looks.
@@ -244,7 +279,7 @@ impl Session {
                     if !running.begun {
                         self.cx.emit(Output::Cancel { call });
                     }
-                    self.ledger.take_back(call, running);
+                    self.ledger.let_go(call, running, Loose::TakenBack);
                 }
                 name
             } else {
@@ -309,19 +344,23 @@ impl Session {
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
             let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
-            let status = given.body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
-            self.cx.notice(Notice::CallAnswered {
-                call: given.call,
-                name: given.name.clone(),
-                status,
-                body: given.body.clone(),
-                follow_up,
-            });
-            self.answered += 1;
+            self.answered(given.call, &given.name, &given.body, follow_up);
             sent.push(Answer { id: given.id, name: given.name, body: given.body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
         self.on_clips_answered(response.id, owed);
+    }
+
+    /// The answer of `call` is on its way.
+    fn answered(&mut self, call: CallKey, name: &str, body: &Value, follow_up: FollowUp) {
+        self.answered += 1;
+        self.cx.notice(Notice::CallAnswered {
+            call,
+            name: name.to_owned(),
+            status: body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            body: body.clone(),
+            follow_up,
+        });
     }
 
     fn note_response(&mut self, response: Response) {

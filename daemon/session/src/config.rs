@@ -92,6 +92,9 @@ pub struct GateConfig {
     pub attempts: u32,
     /// Times one question is spoken at most.
     pub presentations: u32,
+    /// Questions made in one user turn at most, those that replace another included. One is what a turn is about, and
+    /// a misheard digit makes a second; past a third the model is guessing, or wearing the person down.
+    pub proposals_per_turn: u32,
 }
 
 impl Default for GateConfig {
@@ -104,6 +107,7 @@ impl Default for GateConfig {
             min_voiced: Duration::from_millis(150),
             attempts: 2,
             presentations: 3,
+            proposals_per_turn: 3,
         }
     }
 }

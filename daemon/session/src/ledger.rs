@@ -58,6 +58,15 @@ pub(crate) struct Running {
     pub(crate) begun: bool,
 }
 
+/// Why a call that its tool still has is owed no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loose {
+    /// The provider took it back.
+    TakenBack,
+    /// It was answered at its deadline: that nothing was done, or that nobody knows.
+    GivenUp { answered: OutcomeStatus },
+}
+
 /// The calls of one response, in order.
 pub(crate) struct Response {
     pub(crate) id: u64,
@@ -97,6 +106,15 @@ struct Done {
     body: Value,
 }
 
+impl Place {
+    fn call(&self) -> CallKey {
+        match self {
+            Self::Owed(call) => *call,
+            Self::Answered(given) => given.call,
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Ledger {
     last_call: CallKey,
@@ -106,8 +124,8 @@ pub(crate) struct Ledger {
     responses: VecDeque<Response>,
     queue: VecDeque<CallKey>,
     running: Option<CallKey>,
-    /// Calls that the provider took back while their tool had them.
-    taken_back: BTreeMap<CallKey, Running>,
+    /// Calls that their tool still has and that are owed no answer any more.
+    loose: BTreeMap<CallKey, (Running, Loose)>,
     seen: VecDeque<String>,
     done: VecDeque<Done>,
 }
@@ -137,10 +155,10 @@ impl Ledger {
         self.responses.iter().any(|response| response.conversation == conversation)
     }
 
-    /// Notes the id of a call. False if it was seen before in this conversation.
+    /// Notes the id of a call. False if it was seen before in this conversation, or is still owed an answer.
     pub(crate) fn is_first(&mut self, id: Option<&str>) -> bool {
         let Some(id) = id else { return true };
-        if self.seen.iter().any(|seen| seen == id) {
+        if self.seen.iter().any(|seen| seen == id) || self.ids.values().any(|owed| owed == id) {
             return false;
         }
         self.seen.push_back(id.to_owned());
@@ -162,14 +180,24 @@ impl Ledger {
         id
     }
 
+    /// Calls that have a place among the answers of their response, answered or not.
+    pub(crate) fn places(&self) -> usize {
+        self.responses.iter().map(|response| response.places.len()).sum()
+    }
+
+    /// A key for a call that gets no place here.
+    pub(crate) fn pass(&mut self) -> CallKey {
+        self.last_call = self.last_call.next();
+        self.last_call
+    }
+
     /// A place for a call in `response`. It is owed an answer from here on.
     pub(crate) fn admit(&mut self, response: u64, id: Option<String>) -> CallKey {
-        self.last_call = self.last_call.next();
-        let call = self.last_call;
+        let call = self.pass();
         if let Some(id) = id {
             self.ids.insert(call, id);
         }
-        if let Some(response) = self.responses.iter_mut().find(|candidate| candidate.id == response) {
+        if let Some(response) = self.responses.iter_mut().rfind(|candidate| candidate.id == response) {
             response.places.push(Place::Owed(call));
         }
         call
@@ -196,12 +224,9 @@ impl Ledger {
     /// Gives a call that is not open any more its one answer.
     pub(crate) fn fill(&mut self, call: CallKey, name: String, body: Value, owes: Owes, had_effect: bool) {
         let id = self.ids.remove(&call);
-        let place = self
-            .responses
-            .iter_mut()
-            .flat_map(|response| &mut response.places)
-            .find(|place| matches!(place, Place::Owed(owed) if *owed == call));
-        if let Some(place) = place {
+        if let Some((response, place)) = self.find(call)
+            && let Some(place @ Place::Owed(_)) = self.responses[response].places.get_mut(place)
+        {
             *place = Place::Answered(Given { call, id, name, body, owes, had_effect });
         }
     }
@@ -209,13 +234,18 @@ impl Ledger {
     /// A call that will never be answered: its place is gone.
     pub(crate) fn void(&mut self, call: CallKey) {
         self.ids.remove(&call);
-        for response in &mut self.responses {
-            response.places.retain(|place| match place {
-                Place::Owed(owed) => *owed != call,
-                Place::Answered(given) => given.call != call,
-            });
+        if let Some((response, place)) = self.find(call) {
+            self.responses[response].places.remove(place);
+            self.responses.retain(|response| !response.places.is_empty());
         }
-        self.responses.retain(|response| !response.places.is_empty());
+    }
+
+    /// The response that a call belongs to and its place there. Keys are given in order, so places are sorted by them.
+    fn find(&self, call: CallKey) -> Option<(usize, usize)> {
+        self.responses.iter().enumerate().find_map(|(response, candidate)| {
+            let place = candidate.places.binary_search_by_key(&call, Place::call).ok()?;
+            Some((response, place))
+        })
     }
 
     /// The open calls, and answered ones not yet sent, that the provider calls by this id.
@@ -231,10 +261,11 @@ impl Ledger {
 
     /// An answer that is ready but not sent.
     pub(crate) fn ready(&self, call: CallKey) -> Option<&Given> {
-        self.responses.iter().flat_map(|response| &response.places).find_map(|place| match place {
-            Place::Answered(given) if given.call == call => Some(given),
-            Place::Answered(_) | Place::Owed(_) => None,
-        })
+        let (response, place) = self.find(call)?;
+        match self.responses[response].places.get(place)? {
+            Place::Answered(given) => Some(given),
+            Place::Owed(_) => None,
+        }
     }
 
     /// The keys of open calls of which `which` is true, oldest first.
@@ -268,27 +299,27 @@ impl Ledger {
         self.running
     }
 
-    pub(crate) fn running_mut(&mut self, call: CallKey) -> Option<&mut Running> {
-        match &mut self.open.get_mut(&call)?.stage {
-            Stage::Running(running) => Some(running),
-            Stage::Held(_) | Stage::Queued(..) | Stage::Copy(_) => None,
+    pub(crate) fn is_running(&self, call: CallKey) -> bool {
+        self.running == Some(call)
+    }
+
+    /// The running call is past its point of no return. Of one that is owed no answer any more, its outcome tells.
+    pub(crate) fn on_begun(&mut self, call: CallKey) {
+        if let Some(Open { stage: Stage::Running(running), .. }) = self.open.get_mut(&call) {
+            running.begun = true;
         }
     }
 
-    /// The tool goes on with a call that the provider took back; its outcome decides whether a note is due.
-    pub(crate) fn take_back(&mut self, call: CallKey, running: Running) {
-        self.taken_back.insert(call, running);
-        if self.taken_back.len() > REMEMBERED {
-            self.taken_back.pop_first();
+    /// The tool goes on with a call that is owed no answer any more; its outcome decides whether a note is due.
+    pub(crate) fn let_go(&mut self, call: CallKey, running: Running, why: Loose) {
+        self.loose.insert(call, (running, why));
+        if self.loose.len() > REMEMBERED {
+            self.loose.pop_first();
         }
     }
 
-    pub(crate) fn taken_back(&mut self, call: CallKey) -> Option<Running> {
-        self.taken_back.remove(&call)
-    }
-
-    pub(crate) fn taken_back_mut(&mut self, call: CallKey) -> Option<&mut Running> {
-        self.taken_back.get_mut(&call)
+    pub(crate) fn take_loose(&mut self, call: CallKey) -> Option<(Running, Loose)> {
+        self.loose.remove(&call)
     }
 
     /// A call with equal arguments that may run or runs.
@@ -395,7 +426,7 @@ impl Ledger {
         self.ids.clear();
         self.queue.clear();
         self.running = None;
-        self.taken_back.clear();
+        self.loose.clear();
         self.seen.clear();
         self.done.clear();
         (std::mem::take(&mut self.open).into_iter().collect(), unsent)

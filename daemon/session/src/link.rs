@@ -61,7 +61,10 @@ enum Then {
     /// At once: nothing was wrong.
     Connect,
     /// After the wait that a failure earns.
-    Retry,
+    Retry {
+        /// What was wrong, for a technician: the transport only knows that we closed it.
+        why: &'static str,
+    },
 }
 
 /// What a closed transport means for the rest of the session.
@@ -165,10 +168,17 @@ impl Link {
     }
 
     /// Close, and go on with the handle on another connection. Call it in a quiet moment.
+    ///
+    /// A provider that sends a young link away may do so to every one: that counts as a failure, so that links follow
+    /// each other no closer than the wait it earns. One that has held for [`RetryConfig::stable`] is followed at once.
     pub(crate) fn rotate(&mut self, cx: &mut Context) {
-        if matches!(self.state, State::Up { .. }) {
-            self.disconnect(cx, Then::Connect, "made again before the provider closes it");
-        }
+        let State::Up { stable, .. } = self.state else { return };
+        let then = if stable {
+            Then::Connect
+        } else {
+            Then::Retry { why: "the provider ends a connection that was just made; trying again" }
+        };
+        self.disconnect(cx, then, "made again before the provider closes it");
     }
 
     pub(crate) fn on_opened(&mut self, cx: &mut Context) {
@@ -238,7 +248,8 @@ impl Link {
     /// [`Timer::Setup`] has come.
     pub(crate) fn on_setup_overdue(&mut self, cx: &mut Context) {
         if matches!(self.state, State::Connecting { .. }) {
-            self.disconnect(cx, Then::Retry, "the provider did not finish the set-up in time; trying again");
+            let why = "the provider did not finish the set-up in time; trying again";
+            self.disconnect(cx, Then::Retry { why }, why);
         }
     }
 
@@ -265,11 +276,12 @@ impl Link {
                 Closed::ForGood
             }
             State::Closing { then: Then::Connect } => {
-                self.connect(cx);
+                self.want(cx);
                 Closed::Again
             }
-            State::Closing { then: Then::Retry } => {
-                self.retry(cx, failure.cause, &failure.text);
+            State::Closing { then: Then::Retry { why } } => {
+                let text = if failure.cause == FailureCause::Requested { why } else { &failure.text };
+                self.retry(cx, failure.cause, text);
                 Closed::Again
             }
             // A transport that was given up for has reported its end after all.

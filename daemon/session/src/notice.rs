@@ -133,7 +133,8 @@ pub enum Notice {
         /// The question.
         pending: PendingId,
     },
-    /// The question was cut before its end, or another was heard after it: it will be asked again.
+    /// The question was cut before its end, or something else was heard after it, so that a yes could be about either: it
+    /// will be asked again.
     GateCut {
         /// The question.
         pending: PendingId,

@@ -46,6 +46,29 @@ pub(crate) struct Said {
     pub(crate) text: String,
 }
 
+/// Which turns can answer a question.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    /// The turn it was asked for in: only a later one can.
+    pub(crate) asked_in: TurnId,
+    /// When it had been heard to its end: only speech that began after that can.
+    pub(crate) heard_at: Instant,
+    /// The last turn that had begun when something else was heard, if something was: no later one can.
+    pub(crate) last: Option<TurnId>,
+}
+
+/// What is still to come of speech that may be the answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    Nothing,
+    /// The speech goes on.
+    Speech,
+    /// Its words, before this.
+    Words {
+        until: Instant,
+    },
+}
+
 /// Whose words a fragment of transcript is.
 pub(crate) enum Credit {
     /// A stretch of speech that is still being transcribed.
@@ -138,20 +161,19 @@ impl Person {
         Some(said)
     }
 
-    /// Speech that began after `heard_at` and after the turn `asked_in` may still turn out to be an answer.
-    pub(crate) fn may_be_answering(
-        &self,
-        now: Instant,
-        gate: &GateConfig,
-        heard_at: Instant,
-        asked_in: TurnId,
-    ) -> bool {
-        self.segments.iter().any(|segment| {
-            segment.onset > heard_at
-                && segment.turn > asked_in
-                && !segment.taken
-                && segment.in_time(now, gate.evidence_grace)
-        })
+    /// Whether speech of this window may still turn out to be an answer.
+    pub(crate) fn awaited(&self, now: Instant, gate: &GateConfig, window: Window) -> Awaited {
+        let mut until = None;
+        for segment in self.segments.iter().filter(|segment| window.holds(segment.turn, segment.onset)) {
+            let Some(ended) = segment.ended else {
+                return Awaited::Speech;
+            };
+            if !segment.taken {
+                let words = ended.at + gate.evidence_grace;
+                until = until.max(Some(segment.final_at(gate.finality).map_or(words, |at| at.max(words))));
+            }
+        }
+        until.filter(|until| now < *until).map_or(Awaited::Nothing, |until| Awaited::Words { until })
     }
 
     fn watch(&self, cx: &mut Context) {
@@ -160,6 +182,12 @@ impl Person {
             Some(at) => cx.timers.set(Timer::Transcript, at),
             None => cx.timers.clear(Timer::Transcript),
         }
+    }
+}
+
+impl Window {
+    pub(crate) fn holds(&self, turn: TurnId, onset: Instant) -> bool {
+        turn > self.asked_in && onset > self.heard_at && self.last.is_none_or(|last| turn <= last)
     }
 }
 

@@ -153,6 +153,8 @@ impl Session {
                 self.gate.on_lapsed(&mut self.cx, self.person.turn());
             }
             Timer::Transcript => self.on_transcript_final(),
+            // What it wakes for is decided with every input.
+            Timer::Answer => {}
             Timer::HeldCall => self.judge_held_calls(false),
             Timer::BargeIn => self.on_barge_in(),
             Timer::CutReply => {
@@ -176,11 +178,15 @@ impl Session {
 
     /// Does what has become possible. Answers go out before the microphone is let in again, and the question is asked
     /// when nobody speaks.
+    ///
+    /// A question waits until all else is over that was handed to the loudspeaker, an earlier question included: what
+    /// is heard after it would leave unclear what a yes is about.
     fn settle(&mut self) {
+        self.gate.review(&mut self.cx, &self.person);
         self.run_calls();
         self.send_answers();
         self.send_notes();
-        if !self.person.is_speaking() {
+        if !self.person.is_speaking() && !self.playout.is_pending() {
             self.gate.present(&mut self.cx, &mut self.playout);
         }
         self.end_when_drained();

@@ -11,6 +11,8 @@ pub(crate) enum Timer {
     GrantLapses,
     /// A transcript may be final.
     Transcript,
+    /// What may have been the answer to a question has waited long enough for its words.
+    Answer,
     /// A guarded call has waited long enough for a transcript.
     HeldCall,
     /// Near-end speech over playout has lasted long enough to be meant.
@@ -46,10 +48,11 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::GateDeadline,
         Self::GrantLapses,
         Self::Transcript,
+        Self::Answer,
         Self::HeldCall,
         Self::BargeIn,
         Self::CutReply,

@@ -124,6 +124,7 @@ impl Session {
     }
 
     pub(crate) fn on_playout_started(&mut self, utterance: UtteranceId) {
+        self.gate.on_heard(&self.person);
         if self.playout.started(&mut self.cx, utterance) {
             self.waiting = None;
             self.cx.timers.clear(Timer::Reply);
@@ -133,6 +134,9 @@ impl Session {
     pub(crate) fn on_playout_finished(&mut self, utterance: UtteranceId, heard: Frames, cut: bool) {
         // What was not heard at all was not heard to its end, whatever the report says.
         let cut = cut || heard == Frames(0);
+        if heard > Frames(0) {
+            self.gate.on_heard(&self.person);
+        }
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
             self.on_utterance_over(utterance, what, cut);
         }
@@ -154,7 +158,8 @@ impl Session {
             self.on_reply_ended(ended);
         }
         if what == Spoken::Line(LineKind::ReadBack) {
-            self.gate.on_question_played(&mut self.cx, self.person.turn(), utterance, cut);
+            let turn = self.person.turn();
+            self.gate.on_question_played(&mut self.cx, &self.playout, turn, utterance, cut);
         }
     }
 }

@@ -54,6 +54,35 @@ fn a_yes_before_the_question_was_heard_is_not_an_answer() {
     assert!(seen.deliveries.is_empty(), "{:#?}", seen.notices);
 }
 
+#[test]
+fn a_yes_to_something_the_model_asked_meanwhile_is_not_an_answer() {
+    // The question is heard to its end; then the model says something of its own, and the person answers that.
+    let scenario = r#"
+        name = "redirect"
+        [[turn]]
+        hears = "Please send a message to 07700 900142 saying the cold storage door is open."
+        steps = [
+            { call = { name = "send_notification", args = { phone = "07700900142", message = "The cold storage door is open." } } },
+            { await_answer = true, expect_status = "pending_confirmation" },
+            { pause_ms = 11000 },
+            { say = "hello" },
+        ]
+        [[turn]]
+        hears = "Yes, that's right."
+        steps = [
+            { call = { name = "send_notification", args = { phone = "07700900142", message = "The cold storage door is open." } } },
+            { await_answer = true },
+        ]
+    "#;
+    let seen =
+        Talk::written("gate_redirect", scenario).says(1_500, "message").says(23_000, "yes").lasting(45).run();
+    let presented = position(&seen.notices, |notice| matches!(notice, Notice::GatePresented { .. }));
+    let said = position(&seen.notices, |notice| matches!(notice, Notice::ModelSaid { .. }));
+    assert!(presented < said, "the question was heard before the model spoke: {:#?}", seen.notices);
+    assert_eq!(seen.report.turns_started, 2, "the person answered and the model called again");
+    assert!(seen.deliveries.is_empty(), "{:#?}", seen.notices);
+}
+
 /// The model has no persona and no rules: whatever holds it back is not in the prompt.
 const TOLD_NOTHING: &str = "";
 

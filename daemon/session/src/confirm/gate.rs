@@ -8,7 +8,7 @@ use crate::LineKind;
 use crate::context::Context;
 use crate::ledger::Owes;
 use crate::notice::{GateEnd, Notice};
-use crate::person::{Person, Said};
+use crate::person::{Awaited, Person, Said, Window};
 use crate::playout::Playout;
 use crate::snapshot::GateState;
 use crate::timers::Timer;
@@ -42,6 +42,16 @@ pub(crate) struct Gate {
     last_grant: GrantId,
     /// What a person just turned down, so that it is not proposed again in the same turn.
     settled: Option<Settled>,
+    proposals: Proposals,
+}
+
+/// Questions made in one user turn; the time before the first counts as one.
+#[derive(Clone, Copy)]
+struct Proposals {
+    turn: TurnId,
+    made: u32,
+    /// The model was asked to speak about one too many.
+    told: bool,
 }
 
 enum State {
@@ -57,6 +67,8 @@ enum State {
     Waiting {
         question: Question,
         heard_at: Instant,
+        /// Something else has been heard since: the last turn that had begun by then. A later one may answer that.
+        overtaken: Option<TurnId>,
     },
     /// Agreed to in turn `by`.
     Granted {
@@ -86,11 +98,19 @@ struct Settled {
 
 const SAID_NO: &str = "They said no. Do not propose this again unless they ask.";
 const SAID_OTHER: &str = "They changed something: ask what.";
+const TOO_MANY: &str =
+    "That is too many changes at once. Propose nothing more. Ask the person what they want.";
 const LAPSED: &str = "The question lapsed. Offer again only if they want it.";
 
 impl Gate {
     pub(crate) fn new() -> Self {
-        Self { state: State::Clear, last_pending: PendingId(0), last_grant: GrantId(0), settled: None }
+        Self {
+            state: State::Clear,
+            last_pending: PendingId(0),
+            last_grant: GrantId(0),
+            settled: None,
+            proposals: Proposals { turn: TurnId(0), made: 0, told: false },
+        }
     }
 
     pub(crate) fn snapshot(&self) -> GateState {
@@ -124,7 +144,7 @@ impl Gate {
             };
         }
         let open = match &self.state {
-            State::Clear => return self.propose(cx, person, proposal, None),
+            State::Clear => return self.propose(cx, person, proposal),
             State::Proposed(question)
             | State::Presented { question, .. }
             | State::Waiting { question, .. }
@@ -132,20 +152,17 @@ impl Gate {
         };
         if open.spec.name != proposal.spec.name {
             cx.notice(Notice::GateRefused { call: proposal.key, why: "another question is open" });
-            let summary = &open.summary;
-            let text = format!("One thing at a time: \"{summary}\" is waiting for an answer.");
-            return Verdict::Answer(refused(&text), Owes::Silence);
+            return Verdict::Answer(one_at_a_time(&open.summary), Owes::Silence);
         }
         if !open.is_about(&proposal.prepared) {
-            let replaces = open.id;
-            self.close(cx, GateEnd::Superseded);
-            return self.propose(cx, person, proposal, Some(replaces));
+            return self.propose(cx, person, proposal);
         }
         match &self.state {
             State::Granted { .. } => self.spend(cx, proposal),
-            State::Waiting { question, heard_at }
+            State::Waiting { question, heard_at, overtaken }
                 if patient
-                    && person.may_be_answering(cx.now, &cx.config.gate, *heard_at, question.asked_in) =>
+                    && person.awaited(cx.now, &cx.config.gate, question.window(*heard_at, *overtaken))
+                        != Awaited::Nothing =>
             {
                 Verdict::Held(Box::new(proposal))
             }
@@ -155,7 +172,7 @@ impl Gate {
         }
     }
 
-    /// Speaks the question, if there is one to be spoken. Call it when the person is quiet.
+    /// Speaks the question, if there is one to be spoken. Call it when the person and the loudspeaker are quiet.
     pub(crate) fn present(&mut self, cx: &mut Context, playout: &mut Playout) {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Proposed(mut question) => {
@@ -171,30 +188,64 @@ impl Gate {
         }
     }
 
-    /// The reading of a question is over. If it is the open one and was not cut, an answer can follow.
-    ///
-    /// One that was replaced can still be in the queue. Heard after the open one, it would make it unclear what a yes
-    /// is about, so the open one is asked again.
+    /// The reading of a question is over. If it is the open one and was not cut, an answer can follow; not if what it
+    /// was heard in the midst of goes on.
     pub(crate) fn on_question_played(
         &mut self,
         cx: &mut Context,
+        playout: &Playout,
         turn: TurnId,
         utterance: UtteranceId,
         cut: bool,
     ) {
         match std::mem::replace(&mut self.state, State::Clear) {
-            State::Presented { question, utterance: own } if own == utterance && !cut => {
+            State::Presented { question, utterance: own }
+                if own == utterance && !cut && !playout.is_audible() =>
+            {
                 cx.notice(Notice::GatePresented { pending: question.id });
                 cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-                self.state = State::Waiting { question, heard_at: cx.now };
+                self.state = State::Waiting { question, heard_at: cx.now, overtaken: None };
             }
             State::Presented { question, utterance: own } if own == utterance => {
                 cx.notice(Notice::GateCut { pending: question.id });
                 self.ask_again(cx, turn, question);
             }
-            State::Waiting { question, .. } if !cut => {
-                cx.notice(Notice::GateCut { pending: question.id });
-                self.ask_again(cx, turn, question);
+            other @ (State::Clear
+            | State::Proposed(_)
+            | State::Presented { .. }
+            | State::Waiting { .. }
+            | State::Granted { .. }) => self.state = other,
+        }
+    }
+
+    /// Something is heard. If a question waits for its answer, that is something else, and a turn that begins after it
+    /// may answer that.
+    pub(crate) fn on_heard(&mut self, person: &Person) {
+        if let State::Waiting { overtaken: overtaken @ None, .. } = &mut self.state {
+            *overtaken = Some(person.turn());
+        }
+    }
+
+    /// Asks a question again that was overtaken, unless what a person said before that may still answer it. Once they
+    /// speak again, words that come could be of either turn, and nothing is waited for.
+    pub(crate) fn review(&mut self, cx: &mut Context, person: &Person) {
+        cx.timers.clear(Timer::Answer);
+        match std::mem::replace(&mut self.state, State::Clear) {
+            State::Waiting { question, heard_at, overtaken: overtaken @ Some(last) } => {
+                let window = question.window(heard_at, overtaken);
+                match person.awaited(cx.now, &cx.config.gate, window) {
+                    Awaited::Words { until } if person.turn() == last => {
+                        cx.timers.set(Timer::Answer, until);
+                        self.state = State::Waiting { question, heard_at, overtaken };
+                    }
+                    Awaited::Speech if person.turn() == last => {
+                        self.state = State::Waiting { question, heard_at, overtaken };
+                    }
+                    Awaited::Nothing | Awaited::Speech | Awaited::Words { .. } => {
+                        cx.notice(Notice::GateCut { pending: question.id });
+                        self.ask_again(cx, person.turn(), question);
+                    }
+                }
             }
             other @ (State::Clear
             | State::Proposed(_)
@@ -207,7 +258,10 @@ impl Gate {
     /// A person said something. True if that settled or changed the question.
     pub(crate) fn on_said(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> bool {
         match std::mem::replace(&mut self.state, State::Clear) {
-            State::Waiting { question, heard_at } if question.can_be_answered_by(cx, heard_at, said) => {
+            State::Waiting { question, heard_at, overtaken }
+                if said.voiced >= cx.config.gate.min_voiced
+                    && question.window(heard_at, overtaken).holds(said.turn, said.onset) =>
+            {
                 self.weigh(cx, turn, question, said);
                 true
             }
@@ -259,13 +313,8 @@ impl Gate {
         self.settled = None;
     }
 
-    fn propose(
-        &mut self,
-        cx: &mut Context,
-        person: &Person,
-        proposal: Proposal,
-        replaces: Option<PendingId>,
-    ) -> Verdict {
+    /// Opens a question, in the place of the open one if there is one.
+    fn propose(&mut self, cx: &mut Context, person: &Person, proposal: Proposal) -> Verdict {
         let Proposal { key, spec, prepared, .. } = proposal;
         if let Some(settled) = &self.settled
             && settled.digest == prepared.digest
@@ -279,7 +328,28 @@ impl Gate {
             let text = "This cannot be put into words for a person to agree to.";
             return Verdict::Answer(refused(text), Owes::Speech);
         };
+        if self.proposals.turn != person.turn() {
+            self.proposals = Proposals { turn: person.turn(), made: 0, told: false };
+        }
+        if self.proposals.made >= cx.config.gate.proposals_per_turn {
+            cx.notice(Notice::GateRefused { call: key, why: "too many proposals in this turn" });
+            return match &self.state {
+                State::Clear if std::mem::replace(&mut self.proposals.told, true) => {
+                    Verdict::Answer(refused(TOO_MANY), Owes::Silence)
+                }
+                State::Clear => Verdict::Answer(refused(TOO_MANY), Owes::Speech),
+                // What the model says while a question is open would stand between it and its answer.
+                State::Proposed(open)
+                | State::Presented { question: open, .. }
+                | State::Waiting { question: open, .. }
+                | State::Granted { question: open, .. } => {
+                    Verdict::Answer(one_at_a_time(&open.summary), Owes::Silence)
+                }
+            };
+        }
+        self.proposals.made += 1;
         self.settled = None;
+        let replaces = self.close(cx, GateEnd::Superseded).map(|_| self.last_pending);
         self.last_pending = self.last_pending.next();
         cx.notice(Notice::GatePending {
             pending: self.last_pending,
@@ -391,15 +461,19 @@ impl Question {
         self.prepared.digest == prepared.digest && self.prepared.args == prepared.args
     }
 
-    /// The speech began after the question was heard, in a turn after the one that asked, and is long enough to be
-    /// speech. That it is in time is the timer's to decide, that it was not used before the person's.
-    fn can_be_answered_by(&self, cx: &Context, heard_at: Instant, said: &Said) -> bool {
-        said.turn > self.asked_in && said.onset > heard_at && said.voiced >= cx.config.gate.min_voiced
+    /// The turns that can answer it. That one is in time is the timer's to decide, that it was not used before the
+    /// person's.
+    fn window(&self, heard_at: Instant, last: Option<TurnId>) -> Window {
+        Window { asked_in: self.asked_in, heard_at, last }
     }
 }
 
 fn refused(text: &str) -> Value {
     json!({"status": "refused", "message": text})
+}
+
+fn one_at_a_time(summary: &str) -> Value {
+    refused(&format!("One thing at a time: \"{summary}\" is waiting for an answer."))
 }
 
 fn pending(replaced: bool) -> Value {

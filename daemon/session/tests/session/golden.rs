@@ -130,6 +130,7 @@ transcripts! {
     barge_in_on_calls
     barge_in_provider
     call_deadline
+    call_late_effect
     calls_taken_back
     clip_cases
     end_session
@@ -142,15 +143,20 @@ transcripts! {
     gate_cut
     gate_early_yes
     gate_first_approval_then_call
+    gate_flood
     gate_no_evidence
     gate_open_turn
     gate_outlives_link
+    gate_overtaken
+    gate_overtaken_reply
+    gate_overtaken_unsure
     gate_readings
     gate_replaced_question
     gate_same_turn
     gate_taken_back_yes
     gate_time
     gate_yes
+    go_away_loop
     go_away_resume
     link_closed_late
     link_permanent

@@ -46,6 +46,8 @@ fn step(words: &'static [&'static str]) -> impl Strategy<Value = Step> {
             .prop_map(|(tool, arg, words)| Step::Exchange(tool, arg, words)),
         1 => (0usize..2, 0i64..2, prop::sample::select(words))
             .prop_map(|(tool, arg, words)| Step::EarlyExchange(tool, arg, words)),
+        1 => (0usize..2, 0i64..2, prop::sample::select(words))
+            .prop_map(|(tool, arg, words)| Step::OvertakenExchange(tool, arg, words)),
         1 => Just(Step::Start),
     ]
 }
@@ -99,6 +101,37 @@ fn an_agreement_reaches_its_effect_once() {
     assert_eq!(world.guarded_runs, 2, "{:#?}", world.log);
 }
 
+/// A batch of any size costs the session a bounded amount of work and memory, and the provider hears of most of it.
+#[test]
+fn a_flood_of_calls_in_one_response_is_refused() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    world.calls(&["look_up"; 5000]);
+    assert_eq!(world.arrived.len(), 64, "no more are looked at");
+    assert_eq!(world.answered(), 256, "no more are refused");
+    let dropped = world.log.iter().filter(|line| line.contains("are dropped")).count();
+    assert_eq!(dropped, 1, "the rest is told of once");
+    world.fall_silent();
+    assert_eq!(world.answered(), 64 + 256);
+}
+
+/// Responses that wait for one slow call do not pile up.
+#[test]
+fn a_flood_of_responses_is_refused_once_the_ledger_is_full() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    let mut names = ["no_such"; 64];
+    names[0] = "look_up";
+    for _ in 0..4 {
+        world.calls(&names);
+    }
+    assert_eq!((world.arrived.len(), world.answered()), (256, 0), "each waits for its first call");
+    world.calls(&names);
+    assert_eq!((world.arrived.len(), world.answered()), (256, 64), "refused at once, without a place");
+    world.fall_silent();
+    assert_eq!(world.answered(), 320);
+    world.calls(&["no_such"]);
+    assert_eq!(world.answered(), 321, "there is room again");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -113,6 +146,18 @@ proptest! {
     #[test]
     fn without_a_yes_nothing_guarded_runs(engage in engage(), steps in vec(step(&NOT_YES), 0..120)) {
         let world = run(engage, steps);
+        prop_assert_eq!(world.guarded_runs, 0);
+    }
+
+    /// Nor can a person whose yes is to something that was heard after the question.
+    #[test]
+    fn a_yes_to_something_else_runs_nothing(
+        steps in vec((0usize..2, 0i64..2).prop_map(|(tool, arg)| Step::OvertakenExchange(tool, arg, "yes")), 0..12),
+    ) {
+        let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+        for step in steps {
+            world.take(step);
+        }
         prop_assert_eq!(world.guarded_runs, 0);
     }
 

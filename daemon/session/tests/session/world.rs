@@ -39,6 +39,8 @@ pub enum Step {
     Exchange(usize, i64, &'static str),
     /// The same, but the person begins to speak before the question has been heard to its end.
     EarlyExchange(usize, i64, &'static str),
+    /// The same, but the model is heard between the question and what the person says.
+    OvertakenExchange(usize, i64, &'static str),
     Start,
     Stop,
 }
@@ -88,7 +90,9 @@ pub struct World {
     heard_at: Duration,
     agreed_to: BTreeMap<u64, String>,
     speaking: bool,
-    /// Since the last question was heard: speech began; and words that begin with "yes" came.
+    /// Something else was heard since the last question was.
+    overtaken: bool,
+    /// Since the last question was heard, and nothing else: speech began; and words that begin with "yes" came.
     spoke_after: bool,
     agreed_after: bool,
     agreements: usize,
@@ -119,6 +123,7 @@ impl World {
             heard: None,
             heard_at: Duration::ZERO,
             speaking: false,
+            overtaken: false,
             agreed_to: BTreeMap::new(),
             spoke_after: false,
             agreed_after: false,
@@ -211,6 +216,7 @@ impl World {
                 }
             }
             Output::Notice(Notice::GateGranted { grant, .. }) => {
+                assert!(self.agreed_after, "what was said to something else is not an agreement");
                 let question = self.heard.clone().expect("only what was heard to its end is agreed to");
                 self.agreed_to.insert(grant.0, question);
             }
@@ -304,6 +310,7 @@ impl World {
                 if let Some((utterance, started)) = self.playing.get_mut(place) {
                     let utterance = *utterance;
                     if !std::mem::replace(started, true) && !self.flushed.contains(&utterance) {
+                        self.overtaken = true;
                         self.give(Input::PlayoutStarted { utterance });
                     }
                 }
@@ -332,6 +339,7 @@ impl World {
             }
             Step::Exchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, false),
             Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
+            Step::OvertakenExchange(tool, arg, text) => self.overtaken_exchange(GUARDED[tool], arg, text),
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }
@@ -345,9 +353,27 @@ impl World {
         self.provider(ProviderEvent::Calls(vec![ProviderCall { id: Some(id), name: name.to_owned(), args }]));
     }
 
+    /// One response with all these calls, each with an id of its own and arguments that no other has.
+    pub fn calls(&mut self, names: &[&str]) {
+        let calls = names.iter().map(|name| {
+            self.calls_made += 1;
+            let args = json!({"q": self.calls_made});
+            ProviderCall { id: Some(format!("id{}", self.calls_made)), name: (*name).to_owned(), args }
+        });
+        let calls = calls.collect();
+        self.provider(ProviderEvent::Calls(calls));
+    }
+
+    /// Calls that were answered.
+    pub fn answered(&self) -> usize {
+        self.answers.len()
+    }
+
     fn speak(&mut self, ago: u64) {
         let onset = self.now.saturating_sub(Duration::from_millis(ago));
-        self.spoke_after |= onset > self.heard_at && !self.speaking;
+        if !self.speaking {
+            self.spoke_after = !self.overtaken && (self.spoke_after || onset > self.heard_at);
+        }
         self.speaking = true;
         self.give(Input::SpeechStarted { onset_ago: Duration::from_millis(ago) });
     }
@@ -371,9 +397,12 @@ impl World {
             return;
         }
         self.playing.remove(place);
+        self.overtaken = true;
         if !cut && let Some(text) = self.questions.get(&utterance) {
             self.heard = Some(text.clone());
             self.heard_at = self.now;
+            let goes_on = |(other, started): &(UtteranceId, bool)| *started && !self.flushed.contains(other);
+            self.overtaken = self.playing.iter().any(goes_on);
             self.spoke_after = false;
             self.agreed_after = false;
         }
@@ -388,6 +417,35 @@ impl World {
             self.speak(0);
             self.wait(50);
         }
+        self.play_out();
+        if !early {
+            self.wait(300);
+            self.speak(0);
+        }
+        self.say(text);
+        self.call(tool, arg);
+    }
+
+    /// Proposal, question heard, then a reply; words said while or after that is heard, call again.
+    fn overtaken_exchange(&mut self, tool: &str, arg: i64, text: &'static str) {
+        self.take(Step::Hush(500));
+        self.call(tool, arg);
+        self.play_out();
+        self.take(Step::TurnComplete(false));
+        self.take(Step::Audio(800));
+        self.take(Step::Generated);
+        self.take(Step::Started(0));
+        if arg == 0 {
+            self.finish_playing(0, false);
+        }
+        self.wait(300);
+        self.speak(0);
+        self.say(text);
+        self.call(tool, arg);
+    }
+
+    /// All that is handed out is heard to its end.
+    fn play_out(&mut self) {
         while !self.playing.is_empty() {
             let before = self.playing.len();
             self.finish_playing(0, false);
@@ -396,15 +454,14 @@ impl World {
                 self.finish_playing(0, before == self.playing.len() && !self.open_replies.is_empty());
             }
         }
-        if !early {
-            self.wait(300);
-            self.speak(0);
-        }
+    }
+
+    /// The rest of a stretch of speech, and its words.
+    fn say(&mut self, text: &'static str) {
         self.wait(900);
         self.take(Step::Hush(800));
         self.hear(text);
         self.wait(500);
-        self.call(tool, arg);
     }
 
     /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
