@@ -140,19 +140,23 @@ transcripts! {
     follow_up_cap
     fresh_after_loss
     gate_arguments
+    gate_asked_again_late
     gate_cut
     gate_early_yes
     gate_first_approval_then_call
     gate_flood
+    gate_fresh_budget
     gate_no_evidence
     gate_open_turn
     gate_outlives_link
     gate_overtaken
+    gate_overtaken_mid_turn
     gate_overtaken_reply
     gate_overtaken_unsure
     gate_readings
     gate_replaced_question
     gate_same_turn
+    gate_second_thoughts
     gate_taken_back_yes
     gate_time
     gate_yes

@@ -48,6 +48,8 @@ fn step(words: &'static [&'static str]) -> impl Strategy<Value = Step> {
             .prop_map(|(tool, arg, words)| Step::EarlyExchange(tool, arg, words)),
         1 => (0usize..2, 0i64..2, prop::sample::select(words))
             .prop_map(|(tool, arg, words)| Step::OvertakenExchange(tool, arg, words)),
+        1 => (0usize..2, 0i64..2, prop::sample::select(words))
+            .prop_map(|(tool, arg, words)| Step::MidTurnExchange(tool, arg, words)),
         1 => Just(Step::Start),
     ]
 }
@@ -152,7 +154,16 @@ proptest! {
     /// Nor can a person whose yes is to something that was heard after the question.
     #[test]
     fn a_yes_to_something_else_runs_nothing(
-        steps in vec((0usize..2, 0i64..2).prop_map(|(tool, arg)| Step::OvertakenExchange(tool, arg, "yes")), 0..12),
+        steps in vec(
+            (0usize..2, 0i64..2, any::<bool>()).prop_map(|(tool, arg, mid_turn)| {
+                if mid_turn {
+                    Step::MidTurnExchange(tool, arg, "yes")
+                } else {
+                    Step::OvertakenExchange(tool, arg, "yes")
+                }
+            }),
+            0..12,
+        ),
     ) {
         let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
         for step in steps {

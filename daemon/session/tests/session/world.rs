@@ -1,6 +1,8 @@
 //! The world around the session in the property tests: a driver that keeps its side of the contract, and a small model of
 //! what may happen, checked at every output.
 
+mod exchanges;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ pub enum Step {
     EarlyExchange(usize, i64, &'static str),
     /// The same, but the model is heard between the question and what the person says.
     OvertakenExchange(usize, i64, &'static str),
+    /// The same, but the model is heard while the person speaks.
+    MidTurnExchange(usize, i64, &'static str),
     Start,
     Stop,
 }
@@ -310,7 +314,7 @@ impl World {
                 if let Some((utterance, started)) = self.playing.get_mut(place) {
                     let utterance = *utterance;
                     if !std::mem::replace(started, true) && !self.flushed.contains(&utterance) {
-                        self.overtaken = true;
+                        self.overtake();
                         self.give(Input::PlayoutStarted { utterance });
                     }
                 }
@@ -340,6 +344,7 @@ impl World {
             Step::Exchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, false),
             Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
             Step::OvertakenExchange(tool, arg, text) => self.overtaken_exchange(GUARDED[tool], arg, text),
+            Step::MidTurnExchange(tool, arg, text) => self.mid_turn_exchange(GUARDED[tool], arg, text),
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }
@@ -397,7 +402,7 @@ impl World {
             return;
         }
         self.playing.remove(place);
-        self.overtaken = true;
+        self.overtake();
         if !cut && let Some(text) = self.questions.get(&utterance) {
             self.heard = Some(text.clone());
             self.heard_at = self.now;
@@ -409,39 +414,13 @@ impl World {
         self.give(Input::PlayoutFinished { utterance, heard: Frames(2400), cut });
     }
 
-    /// Proposal, question heard, words said, call again. `early` speech begins before the question is heard.
-    pub fn exchange(&mut self, tool: &str, arg: i64, text: &'static str, early: bool) {
-        self.take(Step::Hush(500));
-        self.call(tool, arg);
-        if early {
-            self.speak(0);
-            self.wait(50);
+    /// Something else than the question is heard. What is said in a turn that goes on may be to that.
+    fn overtake(&mut self) {
+        self.overtaken = true;
+        if self.speaking {
+            self.spoke_after = false;
+            self.agreed_after = false;
         }
-        self.play_out();
-        if !early {
-            self.wait(300);
-            self.speak(0);
-        }
-        self.say(text);
-        self.call(tool, arg);
-    }
-
-    /// Proposal, question heard, then a reply; words said while or after that is heard, call again.
-    fn overtaken_exchange(&mut self, tool: &str, arg: i64, text: &'static str) {
-        self.take(Step::Hush(500));
-        self.call(tool, arg);
-        self.play_out();
-        self.take(Step::TurnComplete(false));
-        self.take(Step::Audio(800));
-        self.take(Step::Generated);
-        self.take(Step::Started(0));
-        if arg == 0 {
-            self.finish_playing(0, false);
-        }
-        self.wait(300);
-        self.speak(0);
-        self.say(text);
-        self.call(tool, arg);
     }
 
     /// All that is handed out is heard to its end.
@@ -454,14 +433,6 @@ impl World {
                 self.finish_playing(0, before == self.playing.len() && !self.open_replies.is_empty());
             }
         }
-    }
-
-    /// The rest of a stretch of speech, and its words.
-    fn say(&mut self, text: &'static str) {
-        self.wait(900);
-        self.take(Step::Hush(800));
-        self.hear(text);
-        self.wait(500);
     }
 
     /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
