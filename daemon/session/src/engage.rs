@@ -166,7 +166,7 @@ impl Session {
             && self.waiting.is_none()
             && !self.asked_to_speak
             && !self.person.is_speaking();
-        if quiet && self.link.is_leaving() {
+        if quiet && self.link.is_due_to_rotate() {
             self.link.rotate(&mut self.cx);
         }
     }

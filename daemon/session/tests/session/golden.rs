@@ -162,7 +162,9 @@ transcripts! {
     gate_yes
     go_away_loop
     go_away_resume
+    go_away_young
     link_closed_late
+    link_left_young
     link_permanent
     link_retry
     plain_turn
