@@ -132,6 +132,8 @@ transcripts! {
     call_deadline
     call_late_effect
     calls_taken_back
+    calls_taken_back_doubt
+    calls_unsent_truth
     clip_cases
     end_session
     end_session_barge_in

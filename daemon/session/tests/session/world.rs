@@ -28,6 +28,10 @@ pub enum Step {
     Interrupted,
     Call(usize, i64),
     CallAgain(usize),
+    /// One whose answer this conversation has not seen.
+    CallOwed(usize),
+    /// One response with this many calls.
+    Batch(usize),
     TakeBack(usize),
     Outcome(usize, OutcomeStatus),
     EffectBegun(usize),
@@ -75,6 +79,7 @@ pub struct World {
     pub session: Session,
     now: Duration,
     calls_made: u64,
+    ids_made: u64,
     ids: Vec<(String, String)>,
     running: Vec<CallKey>,
     playing: Vec<(UtteranceId, bool)>,
@@ -83,7 +88,8 @@ pub struct World {
     transport: Transport,
     uplink: bool,
     conversation: u64,
-    /// Answers sent, by conversation and id.
+    /// Calls given and answers sent, by conversation and id.
+    asked: BTreeMap<(u64, String), u32>,
     answers: BTreeMap<(u64, String), u32>,
     /// Calls that arrived, and calls that were answered or closed.
     pub arrived: BTreeSet<CallKey>,
@@ -112,6 +118,7 @@ impl World {
             session: Session::new(config, Box::new(shop::Shop), 7),
             now: Duration::ZERO,
             calls_made: 0,
+            ids_made: 0,
             ids: Vec::new(),
             running: Vec::new(),
             playing: Vec::new(),
@@ -120,6 +127,7 @@ impl World {
             transport: Transport::Gone,
             uplink: false,
             conversation: 0,
+            asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             arrived: BTreeSet::new(),
             settled: BTreeSet::new(),
@@ -232,6 +240,12 @@ impl World {
                 if text == "a fresh conversation" =>
             {
                 self.conversation += 1;
+                // Ids are the conversation's own: this one's start over.
+                self.ids_made = 0;
+            }
+            Output::Notice(Notice::DuplicateCall { id, .. }) => {
+                let asked = self.asked[&(self.conversation, id)];
+                assert!(asked > 1, "only what came before in its conversation is a duplicate");
             }
             Output::Send(_)
             | Output::Duck
@@ -281,12 +295,22 @@ impl World {
             Step::Call(tool, arg) => self.call(TOOLS[tool], arg),
             Step::CallAgain(back) => {
                 if let Some((id, name)) = self.ids.iter().rev().nth(back).cloned() {
-                    self.provider(ProviderEvent::Calls(vec![ProviderCall {
-                        id: Some(id),
-                        name,
-                        args: json!({"phone": "12345", "text": "0"}),
-                    }]));
+                    let args = json!({"phone": "12345", "text": "0"});
+                    self.give_calls(vec![ProviderCall { id: Some(id), name, args }]);
                 }
+            }
+            Step::CallOwed(place) => {
+                let owed = |asked: &&(u64, String)| {
+                    asked.0 == self.conversation && !self.answers.contains_key(*asked)
+                };
+                if let Some((_, id)) = self.asked.keys().filter(owed).nth(place).cloned() {
+                    let name = "look_up".to_owned();
+                    self.give_calls(vec![ProviderCall { id: Some(id), name, args: json!({"q": 0}) }]);
+                }
+            }
+            Step::Batch(size) => {
+                let names: Vec<_> = ["look_up", "no_such"].into_iter().cycle().take(size).collect();
+                self.calls(&names);
             }
             Step::TakeBack(back) => {
                 if let Some((id, _)) = self.ids.iter().rev().nth(back).cloned() {
@@ -351,11 +375,9 @@ impl World {
     }
 
     pub fn call(&mut self, name: &str, arg: i64) {
-        self.calls_made += 1;
-        let id = format!("id{}", self.calls_made);
-        self.ids.push((id.clone(), name.to_owned()));
         let args = json!({"phone": "12345", "text": arg.to_string(), "n": arg});
-        self.provider(ProviderEvent::Calls(vec![ProviderCall { id: Some(id), name: name.to_owned(), args }]));
+        let id = Some(self.next_id(name));
+        self.give_calls(vec![ProviderCall { id, name: name.to_owned(), args }]);
     }
 
     /// One response with all these calls, each with an id of its own and arguments that no other has.
@@ -363,9 +385,23 @@ impl World {
         let calls = names.iter().map(|name| {
             self.calls_made += 1;
             let args = json!({"q": self.calls_made});
-            ProviderCall { id: Some(format!("id{}", self.calls_made)), name: (*name).to_owned(), args }
+            ProviderCall { id: Some(self.next_id(name)), name: (*name).to_owned(), args }
         });
         let calls = calls.collect();
+        self.give_calls(calls);
+    }
+
+    fn next_id(&mut self, name: &str) -> String {
+        self.ids_made += 1;
+        let id = format!("id{}", self.ids_made);
+        self.ids.push((id.clone(), name.to_owned()));
+        id
+    }
+
+    fn give_calls(&mut self, calls: Vec<ProviderCall>) {
+        for id in calls.iter().filter_map(|call| call.id.clone()) {
+            *self.asked.entry((self.conversation, id)).or_default() += 1;
+        }
         self.provider(ProviderEvent::Calls(calls));
     }
 
