@@ -169,6 +169,7 @@ transcripts! {
     link_left_young
     link_permanent
     link_retry
+    notes_dropped
     plain_turn
     repeated_calls
     setup_overdue
