@@ -57,21 +57,23 @@ mod result;
 mod secret;
 mod set;
 pub mod shape;
+mod view;
 pub mod warehouse;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use args::canonical;
-pub use build::{BuildError, BuildErrors, ToolSetBuilder};
+pub use args::{canonical, parse_arguments};
+pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
-pub use declare::{Declaration, Effect, Gate, ToolBuilder};
+pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
 pub use set::{ErasedTool, RULES_HEADING, ToolSet, build_instruction};
 pub use shape::{Shaped, Status};
+pub use view::ToolView;
 
 /// A boxed `Send` future: what an object-safe async call returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
