@@ -10,6 +10,9 @@ use crate::tool::OutcomeStatus;
 const NAMES_MAX: usize = 24;
 const NAMES_NEAR: usize = 8;
 
+/// The message of a result in which nothing was found, as the tools crate shapes it.
+pub(crate) const NO_RECORDS: &str = "No matching records found.";
+
 pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
     let total = visible.len();
     let listed = if total > NAMES_MAX { nearest(name, visible) } else { visible };

@@ -1,7 +1,7 @@
 //! When a conversation begins and how it ends.
 
 use crate::config::Engage;
-use crate::ledger::{Owes, Stage};
+use crate::ledger::{Owes, Remains, Stage};
 use crate::link::Closed;
 use crate::notice::Notice;
 use crate::seam::LinkFailure;
@@ -214,7 +214,7 @@ impl Session {
     /// Nothing said, asked or agreed to so far may reach into the next conversation.
     fn end_conversation(&mut self) {
         self.gate.drop_all(&mut self.cx);
-        let (open, unsent) = self.ledger.clear();
+        let Remains { open, unsent, .. } = self.ledger.clear();
         for (call, open) in open {
             if let Stage::Running(running) = &open.stage
                 && !running.begun
@@ -231,7 +231,7 @@ impl Session {
         self.clips.clear();
         self.drop_notes("the session ended");
         self.waiting = None;
-        self.follow_ups = (self.person.turn(), 0);
+        self.tally.begin(self.person.turn());
         if let Overlap::Unsure { ducked: true, .. } = std::mem::replace(&mut self.overlap, Overlap::None) {
             self.cx.emit(Output::Unduck);
         }

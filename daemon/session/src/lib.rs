@@ -48,6 +48,7 @@ mod reply;
 mod seam;
 mod session;
 mod snapshot;
+mod tally;
 mod timers;
 mod tool;
 mod turn;
@@ -65,7 +66,9 @@ pub use seam::{
 };
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
-pub use tool::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Prepared, ToolSpec};
+pub use tool::{
+    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec,
+};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]

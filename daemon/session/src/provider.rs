@@ -63,6 +63,7 @@ impl Session {
         };
         if !resumed {
             self.ledger.forget_ids();
+            self.take_view();
         }
         match self.gate.snapshot() {
             GateState::Asking { summary } | GateState::Waiting { summary } => {

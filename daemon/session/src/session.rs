@@ -15,6 +15,7 @@ use crate::person::Person;
 use crate::playout::Playout;
 use crate::reply::Reply;
 use crate::snapshot::{Phase, Snapshot};
+use crate::tally::Tally;
 use crate::timers::Timer;
 use crate::tool::Catalog;
 use crate::turn::Overlap;
@@ -44,8 +45,9 @@ pub struct Session {
     pub(crate) clips: Clips,
     /// What the model should know, until it can be sent.
     pub(crate) notes: VecDeque<String>,
-    /// Answers of this turn that asked the model to speak again.
-    pub(crate) follow_ups: (TurnId, u32),
+    /// The tools that the model sees in this turn, sorted.
+    pub(crate) view: Vec<String>,
+    pub(crate) tally: Tally,
     /// An answer asked the model to speak, and it has not yet.
     pub(crate) asked_to_speak: bool,
     pub(crate) answered: u64,
@@ -70,7 +72,8 @@ impl Session {
             gate: Gate::new(),
             clips: Clips::default(),
             notes: VecDeque::new(),
-            follow_ups: (TurnId(0), 0),
+            view: Vec::new(),
+            tally: Tally::default(),
             asked_to_speak: false,
             answered: 0,
         }

@@ -28,6 +28,8 @@ impl Session {
             return;
         };
         self.cx.notice(Notice::TurnOpened { turn });
+        self.tally.begin(turn);
+        self.take_view();
         let onset = self.cx.now.saturating_sub(onset_ago);
         self.uplink.on_speech(self.cx.now, onset, self.cx.config.preroll_max);
         if !matches!(self.run, Run::On | Run::Ending(_)) {

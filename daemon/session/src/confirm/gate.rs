@@ -22,6 +22,8 @@ use crate::tool::{Prepared, ToolSpec};
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) key: CallKey,
+    /// The tool's name, as the model wrote it.
+    pub(crate) name: String,
     pub(crate) spec: ToolSpec,
     pub(crate) prepared: Prepared,
     /// The person's turn it was asked for in.
@@ -125,7 +127,7 @@ impl Gate {
         patient: bool,
     ) -> Verdict {
         if !is_guarded(&proposal.spec) {
-            let Proposal { key, spec, prepared, turn } = proposal;
+            let Proposal { key, spec, prepared, turn, .. } = proposal;
             return match permit_without_question(key, &spec, prepared, turn) {
                 Ok(permit) => Verdict::Run(permit),
                 Err(needs) => Verdict::Answer(refused(&needs.to_string()), Owes::Speech),

@@ -87,10 +87,12 @@ fn outcome(call: CallKey, text: &str) -> Outcome {
         other => panic!("no status is called `{other}`"),
     };
     let body = words.next().unwrap().parse().unwrap();
-    let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None };
+    let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
     for extra in words {
         if let Some(clip) = extra.strip_prefix("clip=") {
             outcome.clip_after = Some(clip.to_owned());
+        } else if extra == "silent-ok" {
+            outcome.silent_ok = true;
         } else if let Some(name) = extra.strip_prefix("event=") {
             outcome.events.push(ClientEvent { call, name: name.to_owned(), payload: Value::Null });
         }

@@ -13,6 +13,7 @@ use session::{
 };
 use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
 
+use crate::shop::{Shop, Stock};
 use crate::{render, shop};
 
 /// Something the world around the session does.
@@ -115,7 +116,7 @@ impl World {
     pub fn new(engage: Engage) -> Self {
         let config = Config { engage, ..Config::default() };
         let mut world = Self {
-            session: Session::new(config, Box::new(shop::Shop), 7),
+            session: Session::new(config, Box::new(Shop::new(Stock::Full)), 7),
             now: Duration::ZERO,
             calls_made: 0,
             ids_made: 0,
@@ -325,6 +326,7 @@ impl World {
                         body: json!({"status": "from the tool", "message": "the user said yes"}),
                         events: Vec::new(),
                         clip_after: (place == 0).then(|| "chime".to_owned()),
+                        silent_ok: false,
                     };
                     self.give(Input::Outcome { call, outcome });
                 }

@@ -1,0 +1,99 @@
+//! From a call's answer to the message that carries it.
+
+use serde_json::Value;
+use units::CallKey;
+
+use crate::Output;
+use crate::answers;
+use crate::ledger::{Change, Given, Owes, Place, Response, Told};
+use crate::notice::Notice;
+use crate::seam::{Answer, FollowUp, Intent};
+use crate::session::Session;
+
+impl Session {
+    /// Gives a call that was taken out of the ledger its one answer, and the same to those that share it.
+    pub(super) fn answer(&mut self, call: CallKey, name: String, told: Told) {
+        self.answer_copies(call, &told.body);
+        self.ledger.fill(call, name, told);
+    }
+
+    pub(super) fn answer_copies(&mut self, call: CallKey, body: &Value) {
+        for copy in self.ledger.copies_of(call) {
+            if let Some(open) = self.ledger.take(copy) {
+                self.ledger.fill_copy(copy, open.name, body.clone(), call);
+            }
+        }
+    }
+
+    /// Sends every response whose calls all have their answers, to the conversation that asked; what another
+    /// conversation asked for becomes a note.
+    pub(crate) fn send_answers(&mut self) {
+        while let Some((conversation, _)) = self.link.up() {
+            let Some(response) = self.ledger.take_complete() else {
+                return;
+            };
+            if response.conversation == conversation {
+                self.send_response(response);
+            } else {
+                self.note_response(response);
+            }
+        }
+    }
+
+    fn send_response(&mut self, response: Response) {
+        let Response { id, spoke, places, .. } = response;
+        let given: Vec<Given> = places
+            .into_iter()
+            .filter_map(|place| match place {
+                Place::Answered(given) => Some(given),
+                Place::Owed(_) => None,
+            })
+            .collect();
+        let owed = given.iter().any(|given| match self.owed_by(given.told.owes) {
+            Owes::Silence => false,
+            Owes::SpeechIfNone => !spoke,
+            Owes::Speech => true,
+        });
+        if owed {
+            self.asked_to_speak = true;
+            self.tally.follow_ups += 1;
+        }
+        let last = given.len().saturating_sub(1);
+        let mut sent = Vec::with_capacity(given.len());
+        for (place, given) in given.into_iter().enumerate() {
+            let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
+            let Given { call, id, name, told: Told { body, .. }, .. } = given;
+            self.tell_answered(call, &name, &body, follow_up);
+            sent.push(Answer { id, name, body, follow_up });
+        }
+        self.cx.emit(Output::Send(Intent::Answer(sent)));
+        self.on_clips_answered(id, owed);
+    }
+
+    /// The answer of `call` is on its way.
+    pub(super) fn tell_answered(&mut self, call: CallKey, name: &str, body: &Value, follow_up: FollowUp) {
+        self.answered += 1;
+        self.cx.notice(Notice::CallAnswered {
+            call,
+            name: name.to_owned(),
+            status: body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            body: body.clone(),
+            follow_up,
+        });
+    }
+
+    fn note_response(&mut self, response: Response) {
+        self.drop_clips(response.id);
+        for place in response.places {
+            let Place::Answered(given) = place else { continue };
+            if given.told.change != Change::Nothing {
+                self.note(answers::late_result_note(&given.name, &given.told.body));
+            }
+            self.cx.notice(Notice::CallClosed {
+                call: given.call,
+                name: given.name,
+                why: "the conversation that asked is gone",
+            });
+        }
+    }
+}

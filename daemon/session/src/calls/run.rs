@@ -1,0 +1,148 @@
+//! A call from its turn in the queue to its outcome or its deadline.
+
+use serde_json::Value;
+use units::CallKey;
+
+use crate::Output;
+use crate::answers;
+use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Told};
+use crate::notice::Notice;
+use crate::session::Session;
+use crate::timers::Timer;
+use crate::tool::{Outcome, OutcomeStatus};
+
+impl Session {
+    /// Sends to their tools what may start at this moment.
+    pub(crate) fn run_calls(&mut self) {
+        while let Some((call, _)) = self.ledger.next_to_run() {
+            let Some((permit, spec, _)) = self.ledger.start(call, self.cx.now) else { break };
+            self.cx.notice(Notice::CallRun { call, name: spec.name, grant: permit.grant() });
+            self.cx.emit(Output::Run(permit));
+        }
+        match self.ledger.earliest_deadline() {
+            Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
+            None => self.cx.timers.clear(Timer::CallDeadline),
+        }
+    }
+
+    pub(crate) fn on_effect_begun(&mut self, call: CallKey) {
+        self.ledger.on_begun(call);
+    }
+
+    pub(crate) fn on_outcome(&mut self, call: CallKey, outcome: Outcome) {
+        if !self.ledger.is_running(call) {
+            self.on_unexpected_outcome(call, outcome);
+            return;
+        }
+        let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) else {
+            return;
+        };
+        let Outcome { status, body, events, clip_after, silent_ok } = outcome;
+        let body = answers::object(status_word(status), body);
+        for event in events {
+            self.cx.emit(Output::Event(event));
+        }
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        let ends = running.spec.ends_session && status == OutcomeStatus::Success;
+        if ends {
+            self.begin_ending(call, self.ledger.spoke(response));
+        }
+        if let Some(clip) = clip_after {
+            self.queue_clip(response, clip);
+        }
+        let told = Told {
+            body,
+            owes: owed(&running, status, silent_ok),
+            change: Change::of(running.spec.effect, status),
+            by: Some(running.spec.on_barge_in),
+        };
+        self.answer(call, name, told);
+    }
+
+    /// The outcome of a call that is not owed an answer: the model must at least know the truth. It reads it in the
+    /// answer if that is not sent yet, so that it never reads something else after it.
+    fn on_unexpected_outcome(&mut self, call: CallKey, outcome: Outcome) {
+        let Some((running, why)) = self.ledger.take_loose(call) else {
+            self.cx.notice(Notice::LateOutcome { call });
+            return;
+        };
+        let Outcome { status, body, silent_ok, .. } = outcome;
+        let body = answers::object(status_word(status), body);
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        let change = Change::of(running.spec.effect, status);
+        let note = match why {
+            Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
+            Loose::GivenUp { .. } if status == OutcomeStatus::Cancelled => None,
+            Loose::GivenUp { answered } => {
+                if self.ledger.correct(call, &body, owed(&running, status, silent_ok), change) {
+                    return;
+                }
+                answers::late_note(&running.spec.name, answered, change)
+            }
+        };
+        match note {
+            Some(note) => self.note(note),
+            None => self.cx.notice(Notice::LateOutcome { call }),
+        }
+    }
+
+    /// [`Timer::CallDeadline`] has come: what should have ended is answered without its tool.
+    pub(crate) fn on_call_deadline(&mut self) {
+        let now = self.cx.now;
+        let due: Vec<CallKey> = self
+            .ledger
+            .running()
+            .filter(|(_, _, running)| running.deadline() <= now)
+            .map(|(call, ..)| call)
+            .collect();
+        for call in due {
+            if let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) {
+                self.give_up(call, name, running);
+            }
+        }
+    }
+
+    fn give_up(&mut self, call: CallKey, name: String, running: Running) {
+        self.cx.emit(Output::Cancel { call });
+        let (status, body) = no_outcome(&running);
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        let told = Told {
+            body,
+            owes: Owes::Speech,
+            change: Change::of(running.spec.effect, status),
+            by: Some(running.spec.on_barge_in),
+        };
+        self.answer(call, name, told);
+        self.ledger.let_go(call, running, Loose::GivenUp { answered: status });
+    }
+}
+
+/// What is known of a call that did not come back in time.
+fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
+    if running.begun {
+        (OutcomeStatus::Unknown, answers::outcome_unknown())
+    } else {
+        (OutcomeStatus::Error, answers::timed_out(&running.spec.name))
+    }
+}
+
+/// What the answer of a call that its tool has ended asks of the model.
+fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) -> Owes {
+    match status {
+        OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
+        OutcomeStatus::Cancelled => Owes::Silence,
+        OutcomeStatus::Success if running.spec.ends_session => Owes::Silence,
+        OutcomeStatus::Success if running.spec.needs_result_now || running.agreed => Owes::Speech,
+        OutcomeStatus::Success if silent_ok => Owes::Silence,
+        OutcomeStatus::Success => Owes::SpeechIfNone,
+    }
+}
+
+fn status_word(status: OutcomeStatus) -> &'static str {
+    match status {
+        OutcomeStatus::Success => "success",
+        OutcomeStatus::Error => "error",
+        OutcomeStatus::Unknown => "unknown",
+        OutcomeStatus::Cancelled => "cancelled",
+    }
+}
