@@ -48,6 +48,25 @@ pub(crate) fn cancelled() -> Value {
     json!({"status": "cancelled", "message": "This tool call was stopped before it did anything."})
 }
 
+pub(crate) fn still_talking() -> Value {
+    json!({"status": "cancelled", "message": "They were still talking; carry on."})
+}
+
+pub(crate) fn ask_the_person() -> Value {
+    json!({
+        "status": "refused",
+        "message": "The arguments were wrong again and again. Ask the person for the missing detail.",
+    })
+}
+
+pub(crate) fn step_failed() -> Value {
+    json!({"status": "refused", "message": "The step before this one failed, so this one was not run."})
+}
+
+pub(crate) fn step_unfinished() -> Value {
+    json!({"status": "refused", "message": "The step before this one still runs, so this one was not run."})
+}
+
 pub(crate) fn no_more_tools() -> Value {
     json!({
         "status": "error",

@@ -4,6 +4,8 @@ mod answer;
 mod run;
 mod stop;
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::Output;
@@ -15,7 +17,7 @@ use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent, ProviderCall};
 use crate::session::Session;
 use crate::timers::Timer;
-use crate::tool::{Prepared, ToolSpec};
+use crate::tool::{Effect, Prepared, ToolSpec};
 
 /// Calls taken of one response, and open calls altogether. A model makes a handful; this bounds a broken one.
 const CALLS_MAX: usize = 64;
@@ -93,6 +95,9 @@ impl Session {
         };
         match self.catalog.prepare(&spec.name, args) {
             Ok(prepared) => Ok((spec, prepared)),
+            Err(_) if self.tally.invalid(&spec.name) >= self.cx.config.invalid_max => {
+                Err((answers::ask_the_person(), Owes::Speech))
+            }
             Err(detail) => Err((answers::invalid_arguments(&detail), Owes::Speech)),
         }
     }
@@ -133,13 +138,14 @@ impl Session {
         let epoch = self.link.epoch();
         let call = (spec.name.as_str(), &digest);
         let done = self.ledger.finished.recall(self.cx.now, call, proposal.turn, epoch, windows);
-        if let Some(body) = done.map(answers::repeated) {
+        if let Some(body) = done.filter(|_| !spec.repeatable).map(answers::repeated) {
             self.ledger.fill(key, name, Told::ours(body, Owes::SpeechIfNone));
             return;
         }
         match self.gate.judge(&mut self.cx, &self.person, proposal, patient) {
             Verdict::Run(permit) => {
-                let queued = Queued { permit, spec, settled_at: self.cx.now };
+                let settle = if waits_for_speech(&spec) { self.cx.config.settle } else { Duration::ZERO };
+                let queued = Queued { permit, spec, settled_at: self.cx.now + settle };
                 self.ledger.keep(key, Open { name, response, stage: Stage::Queued(Box::new(queued)) });
             }
             Verdict::Answer(body, owes) => self.ledger.fill(key, name, Told::ours(body, owes)),
@@ -159,4 +165,9 @@ impl Session {
             }
         }
     }
+}
+
+/// What cannot be undone by going on to talk does not run while the person may be going on.
+fn waits_for_speech(spec: &ToolSpec) -> bool {
+    spec.effect == Effect::Outbound || spec.ends_session
 }

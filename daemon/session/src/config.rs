@@ -48,6 +48,12 @@ pub struct Config {
     pub patience: Patience,
     /// Answers of one user turn that may ask the model to speak again, before its calls are refused.
     pub max_follow_ups: u32,
+    /// A call that acts on the world outside, and one that ends the session, waits this long for the person to go on: what
+    /// a model takes for the end of a turn often is a breath. Longer than the VAD needs to be sure of speech.
+    pub settle: Duration,
+    /// Calls of one tool with wrong arguments in one turn from which on it is refused: the model is guessing, and only
+    /// the person knows.
+    pub invalid_max: u32,
     /// A call equal to a finished one of the same turn is answered from the ledger within this time: models are known
     /// to repeat a call whose answer they have not read yet.
     pub repeat_window: Duration,
@@ -68,6 +74,8 @@ impl Default for Config {
             retry: RetryConfig::default(),
             patience: Patience::default(),
             max_follow_ups: 6,
+            settle: Duration::from_millis(300),
+            invalid_max: 3,
             repeat_window: Duration::from_secs(3),
             repeat_window_relinked: Duration::from_secs(60),
             lines: Lines::default(),

@@ -157,7 +157,7 @@ impl Session {
             }
             Timer::Transcript => self.on_transcript_final(),
             // What it wakes for is decided with every input.
-            Timer::Answer => {}
+            Timer::Answer | Timer::Settle => {}
             Timer::HeldCall => self.judge_held_calls(false),
             Timer::BargeIn => self.on_barge_in(),
             Timer::CutReply => {
@@ -186,6 +186,7 @@ impl Session {
     /// is heard after it would leave unclear what a yes is about.
     fn settle(&mut self) {
         self.gate.review(&mut self.cx, &self.person);
+        self.yield_to_speech();
         self.run_calls();
         self.send_answers();
         self.send_notes();

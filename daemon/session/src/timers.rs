@@ -21,7 +21,9 @@ pub(crate) enum Timer {
     CutReply,
     /// The person should have heard something.
     Reply,
-    /// The running call should have ended.
+    /// The next call has waited long enough for the person to go on.
+    Settle,
+    /// A running call should have ended.
     CallDeadline,
     /// The microphone was withheld long enough.
     UplinkHold,
@@ -48,7 +50,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::GateDeadline,
         Self::GrantLapses,
         Self::Transcript,
@@ -57,6 +59,7 @@ impl Timer {
         Self::BargeIn,
         Self::CutReply,
         Self::Reply,
+        Self::Settle,
         Self::CallDeadline,
         Self::UplinkHold,
         Self::Clip,

@@ -5,16 +5,44 @@ use units::CallKey;
 
 use crate::Output;
 use crate::answers;
-use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Told};
+use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
 use crate::notice::Notice;
 use crate::session::Session;
 use crate::timers::Timer;
-use crate::tool::{Outcome, OutcomeStatus};
+use crate::tool::{Effect, Outcome, OutcomeStatus, ToolSpec};
 
 impl Session {
+    /// The person speaks: what waits to see whether they go on does not run. An approval it had spent is void.
+    pub(crate) fn yield_to_speech(&mut self) {
+        if !self.person.is_speaking() {
+            return;
+        }
+        let unsettled = self.ledger.select(|open| match &open.stage {
+            Stage::Queued(queued) => super::waits_for_speech(&queued.spec),
+            Stage::Held(_) | Stage::Running(_) | Stage::Copy(_) => false,
+        });
+        for call in unsettled {
+            if let Some(Open { name, .. }) = self.ledger.take(call) {
+                self.answer(call, name, Told::ours(answers::still_talking(), Owes::Silence));
+            }
+        }
+    }
+
     /// Sends to their tools what may start at this moment.
     pub(crate) fn run_calls(&mut self) {
-        while let Some((call, _)) = self.ledger.next_to_run() {
+        self.cx.timers.clear(Timer::Settle);
+        while let Some((call, queued)) = self.ledger.next_to_run() {
+            let settled_at = queued.settled_at;
+            if let Some(refusal) = self.refusal_in_order(call, &queued.spec) {
+                if let Some(Open { name, .. }) = self.ledger.take(call) {
+                    self.answer(call, name, Told::ours(refusal, Owes::Speech));
+                }
+                continue;
+            }
+            if settled_at > self.cx.now {
+                self.cx.timers.set(Timer::Settle, settled_at);
+                break;
+            }
             let Some((permit, spec, _)) = self.ledger.start(call, self.cx.now) else { break };
             self.cx.notice(Notice::CallRun { call, name: spec.name, grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
@@ -22,6 +50,27 @@ impl Session {
         match self.ledger.earliest_deadline() {
             Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
             None => self.cx.timers.clear(Timer::CallDeadline),
+        }
+    }
+
+    /// Why a call whose turn has come must not run after what came of those before it.
+    fn refusal_in_order(&self, call: CallKey, spec: &ToolSpec) -> Option<Value> {
+        if spec.effect != Effect::Outbound || spec.independent {
+            return None;
+        }
+        match self.ledger.step_before(call) {
+            Step::Fine => None,
+            Step::Failed => Some(answers::step_failed()),
+            Step::Unfinished => Some(answers::step_unfinished()),
+        }
+    }
+
+    /// Remembers for the calls behind it that an outbound one has not gone well.
+    fn on_step_over(&mut self, response: u64, spec: &ToolSpec, status: OutcomeStatus) {
+        match status {
+            OutcomeStatus::Success | OutcomeStatus::Cancelled => {}
+            OutcomeStatus::Error | OutcomeStatus::Unknown if spec.effect != Effect::Outbound => {}
+            OutcomeStatus::Error | OutcomeStatus::Unknown => self.ledger.on_step(response, Step::Failed),
         }
     }
 
@@ -43,6 +92,7 @@ impl Session {
             self.cx.emit(Output::Event(event));
         }
         self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.on_step_over(response, &running.spec, status);
         let ends = running.spec.ends_session && status == OutcomeStatus::Success;
         if ends {
             self.begin_ending(call, self.ledger.spoke(response));
@@ -96,15 +146,16 @@ impl Session {
             .map(|(call, ..)| call)
             .collect();
         for call in due {
-            if let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) {
-                self.give_up(call, name, running);
+            if let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) {
+                self.give_up(call, name, response, running);
             }
         }
     }
 
-    fn give_up(&mut self, call: CallKey, name: String, running: Running) {
+    fn give_up(&mut self, call: CallKey, name: String, response: u64, running: Running) {
         self.cx.emit(Output::Cancel { call });
         let (status, body) = no_outcome(&running);
+        self.on_step_over(response, &running.spec, status);
         self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
         let told = Told {
             body,

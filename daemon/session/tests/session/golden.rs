@@ -102,6 +102,11 @@ fn config(settings: &str) -> Config {
             "always" => Engage::Always,
             "voice" => Engage::default(),
             "stocked" => continue,
+            // For what is not about that wait.
+            "at-once" => {
+                config.settle = Duration::ZERO;
+                continue;
+            }
             other => panic!("no setting is called `{other}`"),
         };
     }
@@ -189,6 +194,13 @@ transcripts! {
     stop
     tool_with_instruction_and_clip
     t20_view
+    t35_third_invalid
+    t45_order
+    t46_parallel
+    t48_failed_step
+    t99_settle
+    t99_settle_grant
+    t99_settle_ending
     uplink_hold
     voice_outage
 }

@@ -99,6 +99,11 @@ fn run(engage: Engage, steps: Vec<Step>) -> World {
     world
 }
 
+/// Cases per property: what a person waits for, or as many as `PROPTEST_CASES` says.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400)
+}
+
 fn engage() -> impl Strategy<Value = Engage> {
     prop::sample::select(vec![Engage::Always, Engage::default()])
 }
@@ -108,6 +113,7 @@ fn engage() -> impl Strategy<Value = Engage> {
 fn an_agreement_reaches_its_effect_once() {
     let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
     world.exchange("send_text", 1, "Yes, that's right.", false);
+    world.wait(300);
     assert_eq!(world.guarded_runs, 1, "{:#?}", world.log);
     world.take(Step::Outcome(0, OutcomeStatus::Success));
     world.wait(5000);
@@ -116,6 +122,7 @@ fn an_agreement_reaches_its_effect_once() {
     world.exchange("open_gate", 0, "yes", false);
     assert_eq!(world.guarded_runs, 1, "another question was open");
     world.exchange("send_text", 1, "yes", false);
+    world.wait(300);
     assert_eq!(world.guarded_runs, 2, "{:#?}", world.log);
 }
 
@@ -182,7 +189,7 @@ fn a_fresh_conversation_has_ids_of_its_own() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// The provider, the tools, the loudspeaker and time cannot bring a guarded call to run: not without a person.
     #[test]
