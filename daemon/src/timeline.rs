@@ -161,6 +161,7 @@ const fn spoken(what: Spoken) -> &'static str {
 const fn line_kind(kind: LineKind) -> &'static str {
     match kind {
         LineKind::ReadBack => "read_back",
+        LineKind::PreCall => "pre_call",
         LineKind::Apology => "apology",
         LineKind::Goodbye => "goodbye",
     }

@@ -13,6 +13,12 @@ const NAMES_NEAR: usize = 8;
 /// The message of a result in which nothing was found, as the tools crate shapes it.
 pub(crate) const NO_RECORDS: &str = "No matching records found.";
 
+/// Goes with what a call brought while the person spoke.
+pub(crate) const SPOKEN_OVER: &str = "The person spoke meanwhile; mention the outcome briefly when it fits.";
+
+/// Goes with what a call brought long after it was asked for.
+pub(crate) const STALE: &str = "This comes late; mention it only if it still matters.";
+
 pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
     let total = visible.len();
     let listed = if total > NAMES_MAX { nearest(name, visible) } else { visible };
@@ -81,6 +87,12 @@ pub(crate) fn too_many_calls() -> Value {
 
 pub(crate) fn session_ending() -> Value {
     json!({"status": "refused", "message": "The session is ending. Nothing was done."})
+}
+
+/// Adds an instruction to what a tool's own says.
+pub(crate) fn instruct(body: &mut Value, text: &str) {
+    let own = body["instruction"].as_str().map(|own| format!("{own} {text}"));
+    body["instruction"] = Value::String(own.unwrap_or_else(|| text.to_owned()));
 }
 
 /// `body` marked as an answer that was given before.

@@ -51,6 +51,10 @@ pub struct Config {
     /// A call that acts on the world outside, and one that ends the session, waits this long for the person to go on: what
     /// a model takes for the end of a turn often is a breath. Longer than the VAD needs to be sure of speech.
     pub settle: Duration,
+    /// An answer that comes this long after its call is filed in silence: the talk has moved on.
+    pub stale_after: Duration,
+    /// A line before a call is left out if the model was heard this recently: what it said covers the wait.
+    pub covered: Duration,
     /// Calls of one tool with wrong arguments in one turn from which on it is refused: the model is guessing, and only
     /// the person knows.
     pub invalid_max: u32,
@@ -75,6 +79,8 @@ impl Default for Config {
             patience: Patience::default(),
             max_follow_ups: 6,
             settle: Duration::from_millis(300),
+            stale_after: Duration::from_secs(60),
+            covered: Duration::from_millis(1500),
             invalid_max: 3,
             repeat_window: Duration::from_secs(3),
             repeat_window_relinked: Duration::from_secs(60),

@@ -128,6 +128,8 @@ pub enum Input {
 pub enum LineKind {
     /// The sentence of the confirmation gate. Must be heard to its end to count.
     ReadBack,
+    /// About a call that runs: that it begins, or that it takes long. Comes before replies and after a read-back.
+    PreCall,
     /// Something went wrong and the person should know why.
     Apology,
     /// The session ends and the model said nothing.

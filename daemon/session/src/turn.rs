@@ -97,6 +97,8 @@ impl Session {
         if ducked {
             self.cx.emit(Output::Unduck);
         }
+        // What is ready was brought before: it is told, but whoever speaks has other things on their mind.
+        self.ledger.on_spoken_over();
         self.stop_unbegun_calls();
         self.cancel_ending();
     }

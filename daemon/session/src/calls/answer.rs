@@ -9,6 +9,7 @@ use crate::ledger::{Change, Given, Owes, Place, Response, Told};
 use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent};
 use crate::session::Session;
+use crate::tool::OnBargeIn;
 
 impl Session {
     /// Gives a call that was taken out of the ledger its one answer, and the same to those that share it.
@@ -41,7 +42,7 @@ impl Session {
     }
 
     fn send_response(&mut self, response: Response) {
-        let Response { id, spoke, places, .. } = response;
+        let Response { id, asked_at, spoke, places, .. } = response;
         let given: Vec<Given> = places
             .into_iter()
             .filter_map(|place| match place {
@@ -49,7 +50,14 @@ impl Session {
                 Place::Owed(_) => None,
             })
             .collect();
-        let owed = given.iter().any(|given| match self.owed_by(given.told.owes) {
+        // A click does not silence an answer; speech does, and the person's turn brings it up.
+        let spoken_over = self
+            .person
+            .speaks_for(self.cx.now)
+            .is_some_and(|span| span >= self.cx.config.barge_in_min_speech);
+        let stale = self.cx.now - asked_at >= self.cx.config.stale_after;
+        let in_time = |given: &&Given| !(spoken_over || stale || given.spoken_over);
+        let owed = given.iter().filter(in_time).any(|given| match self.owed_by(given.told.owes) {
             Owes::Silence => false,
             Owes::SpeechIfNone => !spoke,
             Owes::Speech => true,
@@ -62,7 +70,13 @@ impl Session {
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
             let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
-            let Given { call, id, name, told: Told { body, .. }, .. } = given;
+            let over = given.spoken_over || spoken_over;
+            let Given { call, id, name, told: Told { mut body, by, .. }, .. } = given;
+            match by {
+                Some(_) if stale => answers::instruct(&mut body, answers::STALE),
+                Some(OnBargeIn::Finish) if over => answers::instruct(&mut body, answers::SPOKEN_OVER),
+                Some(OnBargeIn::Finish | OnBargeIn::Cancel) | None => {}
+            }
             self.tell_answered(call, &name, &body, follow_up);
             sent.push(Answer { id, name, body, follow_up });
         }

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use units::CallKey;
 
-use crate::Output;
 use crate::answers;
 use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
 use crate::notice::Notice;
 use crate::session::Session;
 use crate::timers::Timer;
-use crate::tool::{Effect, Outcome, OutcomeStatus, ToolSpec};
+use crate::tool::{Effect, Outcome, OutcomeStatus, PreCall, ToolSpec};
+use crate::{LineKind, Output};
 
 impl Session {
     /// The person speaks: what waits to see whether they go on does not run. An approval it had spent is void.
@@ -43,7 +43,8 @@ impl Session {
                 self.cx.timers.set(Timer::Settle, settled_at);
                 break;
             }
-            let Some((permit, spec, _)) = self.ledger.start(call, self.cx.now) else { break };
+            let Some((permit, spec, response)) = self.ledger.start(call, self.cx.now) else { break };
+            self.announce(response, &spec);
             self.cx.notice(Notice::CallRun { call, name: spec.name, grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
         }
@@ -51,6 +52,28 @@ impl Session {
             Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
             None => self.cx.timers.clear(Timer::CallDeadline),
         }
+    }
+
+    /// Speaks the line of a call that starts, which waits for nothing. It is not spoken into something else: the person,
+    /// another line, or the time between a question and its answer, which would be asked again.
+    fn announce(&mut self, response: u64, spec: &ToolSpec) {
+        let text = match &spec.pre_call {
+            None => return,
+            Some(PreCall::Always(text)) => text,
+            Some(PreCall::IfSilent(text)) => {
+                let covered = self.playout.is_model_heard(self.cx.now, self.cx.config.covered);
+                if covered || self.tally.was_announced(&spec.name) {
+                    return;
+                }
+                text
+            }
+        };
+        if self.person.is_speaking() || self.playout.is_line_pending() || self.gate.is_open() {
+            return;
+        }
+        self.playout.speak(&mut self.cx, text.clone(), LineKind::PreCall);
+        self.tally.announced(&spec.name);
+        self.ledger.on_line(response);
     }
 
     /// Why a call whose turn has come must not run after what came of those before it.

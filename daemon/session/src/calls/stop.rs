@@ -5,14 +5,14 @@ use crate::answers;
 use crate::ledger::{Loose, Open, Owes, Stage, Told};
 use crate::notice::Notice;
 use crate::session::Session;
-use crate::tool::Effect;
+use crate::tool::OnBargeIn;
 
 impl Session {
-    /// Stops and answers what has not begun: everything that waits to run, and a running call that only looks.
+    /// Stops and answers what has not begun: everything that waits to run, and a running call whose tool says so.
     pub(crate) fn stop_unbegun_calls(&mut self) {
         let unbegun = self.ledger.select(|open| match &open.stage {
             Stage::Held(_) | Stage::Queued(_) => true,
-            Stage::Running(running) => running.spec.effect == Effect::Read && !running.begun,
+            Stage::Running(running) => running.spec.on_barge_in == OnBargeIn::Cancel && !running.begun,
             Stage::Copy(_) => false,
         });
         for call in unbegun {

@@ -117,6 +117,14 @@ impl Gate {
         matches!(self.state, State::Clear)
     }
 
+    /// A question is to be asked, or waits for its answer.
+    pub(crate) fn is_open(&self) -> bool {
+        match &self.state {
+            State::Clear | State::Granted { .. } => false,
+            State::Proposed(_) | State::Presented { .. } | State::Waiting { .. } => true,
+        }
+    }
+
     /// Decides about a proposal. `patient` waits for words that are still to come. While a person who has agreed speaks
     /// again, the proposal is held in any case, which the approval's own time bounds.
     pub(crate) fn judge(

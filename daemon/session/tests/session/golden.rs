@@ -198,6 +198,12 @@ transcripts! {
     t45_order
     t46_parallel
     t48_failed_step
+    t50_pre_call
+    t51_pre_call_covered
+    t52_pre_call_gated
+    t89_barge_in_done
+    t97_stale
+    t98_while_speaking
     t99_settle
     t99_settle_grant
     t99_settle_ending

@@ -114,6 +114,7 @@ fn ms(span: Duration) -> String {
 fn line(kind: LineKind) -> &'static str {
     match kind {
         LineKind::ReadBack => "read-back",
+        LineKind::PreCall => "pre-call",
         LineKind::Apology => "apology",
         LineKind::Goodbye => "goodbye",
     }
