@@ -58,6 +58,24 @@ pub(crate) fn still_talking() -> Value {
     json!({"status": "cancelled", "message": "They were still talking; carry on."})
 }
 
+pub(crate) fn running() -> Value {
+    json!({
+        "status": "running",
+        "message": "It was started and goes on by itself. You will be told how it ends; do not call it again.",
+    })
+}
+
+pub(crate) fn nothing_there() -> Value {
+    json!({
+        "status": "success",
+        "results": [],
+        "count": 0,
+        "message": NO_RECORDS,
+        "retryable": false,
+        "instruction": "It has found nothing time and again. Tell the person so.",
+    })
+}
+
 pub(crate) fn ask_the_person() -> Value {
     json!({
         "status": "refused",
@@ -112,6 +130,12 @@ pub(crate) fn object(status: &str, body: Value) -> Value {
 /// What the model is told about a result that cannot be an answer any more.
 pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
     format!("[result of {name} requested earlier] {body}")
+}
+
+/// What the model is told when a call that it was told runs has ended. `aloud` if the person waits for it.
+pub(crate) fn job_note(name: &str, body: &Value, aloud: bool) -> String {
+    let note = late_result_note(name, body);
+    if aloud { format!("{note} Tell the person.") } else { note }
 }
 
 /// What the model is told of a call that it took back, if there is anything to tell.

@@ -1,6 +1,7 @@
 //! A call from its arrival to the decision what becomes of it.
 
 mod answer;
+mod jobs;
 mod run;
 mod stop;
 
@@ -93,6 +94,9 @@ impl Session {
         let Some(spec) = self.visible(name) else {
             return Err((answers::unknown_tool(name, self.view.clone()), Owes::Speech));
         };
+        if self.tally.empty(&spec.name) >= self.cx.config.sweeps_max {
+            return Err((answers::nothing_there(), Owes::Speech));
+        }
         match self.catalog.prepare(&spec.name, args) {
             Ok(prepared) => Ok((spec, prepared)),
             Err(_) if self.tally.invalid(&spec.name) >= self.cx.config.invalid_max => {
@@ -132,6 +136,10 @@ impl Session {
         let digest = proposal.prepared.digest;
         if let Some(original) = self.ledger.equal_in_flight(&spec.name, &digest) {
             self.ledger.keep(key, Open { name, response, stage: Stage::Copy(original) });
+            return;
+        }
+        if self.ledger.is_job(&spec.name, &digest) {
+            self.ledger.fill(key, name, Told::ours(answers::running(), Owes::SpeechIfNone));
             return;
         }
         let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_relinked);

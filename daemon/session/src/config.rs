@@ -55,6 +55,9 @@ pub struct Config {
     pub stale_after: Duration,
     /// A line before a call is left out if the model was heard this recently: what it said covers the wait.
     pub covered: Duration,
+    /// Results of one tool in a row in one turn in which nothing was found, from which on it is answered without being
+    /// run: models are known to sweep.
+    pub sweeps_max: u32,
     /// Calls of one tool with wrong arguments in one turn from which on it is refused: the model is guessing, and only
     /// the person knows.
     pub invalid_max: u32,
@@ -81,6 +84,7 @@ impl Default for Config {
             settle: Duration::from_millis(300),
             stale_after: Duration::from_secs(60),
             covered: Duration::from_millis(1500),
+            sweeps_max: 3,
             invalid_max: 3,
             repeat_window: Duration::from_secs(3),
             repeat_window_relinked: Duration::from_secs(60),
@@ -171,6 +175,9 @@ pub struct Patience {
     pub reply: Duration,
     /// Microphone audio is withheld for pending calls at most this long.
     pub uplink_hold: Duration,
+    /// From dispatch of a call to its being answered that it runs, where one without an answer keeps the microphone
+    /// shut.
+    pub blocking: Duration,
     /// From the agent's goodbye to the end, whatever still plays.
     pub drain: Duration,
     /// From the end of the call that ends the session to the goodbye, if the model says nothing.
@@ -191,6 +198,7 @@ impl Default for Patience {
             cut_reply: Duration::from_secs(3),
             reply: Duration::from_secs(10),
             uplink_hold: Duration::from_secs(10),
+            blocking: Duration::from_secs(6),
             drain: Duration::from_secs(30),
             goodbye: Duration::from_secs(2),
             clip: Duration::from_secs(5),
@@ -208,7 +216,7 @@ pub struct Lines {
     pub question: String,
     /// Once per outage.
     pub unreachable: String,
-    /// Once per turn, when nothing was heard for [`Patience::reply`].
+    /// Once per turn, when nothing was heard for [`Patience::reply`] and no tool that runs has a line of its own for that.
     pub slow: String,
     /// When the model's calls lead nowhere.
     pub stuck: String,

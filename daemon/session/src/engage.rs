@@ -87,7 +87,7 @@ impl Session {
     }
 
     pub(crate) fn end_when_drained(&mut self) {
-        let idle = self.ledger.is_empty() && self.reply.is_quiet() && !self.playout.is_pending();
+        let idle = self.ledger.is_at_rest() && self.reply.is_quiet() && !self.playout.is_pending();
         match &mut self.run {
             Run::Ending(ending) if ending.model_done && idle => {
                 if ending.spoke {
@@ -181,7 +181,7 @@ impl Session {
             && self.waiting.is_none()
             && !self.person.is_speaking()
             && !self.playout.is_pending()
-            && self.ledger.is_empty()
+            && self.ledger.is_at_rest()
             && self.gate.is_clear();
         if !idle {
             self.cx.timers.clear(Timer::Idle);
@@ -214,7 +214,7 @@ impl Session {
     /// Nothing said, asked or agreed to so far may reach into the next conversation.
     fn end_conversation(&mut self) {
         self.gate.drop_all(&mut self.cx);
-        let Remains { open, unsent, .. } = self.ledger.clear();
+        let Remains { open, unsent, jobs } = self.ledger.clear();
         for (call, open) in open {
             if let Stage::Running(running) = &open.stage
                 && !running.begun
@@ -226,6 +226,13 @@ impl Session {
         for given in unsent {
             let why = "the session ended before its answer was sent";
             self.cx.notice(Notice::CallClosed { call: given.call, name: given.name, why });
+        }
+        for (call, job) in jobs {
+            if !job.begun {
+                self.cx.emit(Output::Cancel { call });
+            }
+            let text = format!("[{} still ran]", job.spec.name);
+            self.cx.notice(Notice::NoteDropped { text, why: "the session ended" });
         }
         self.reply.give_up(&mut self.cx);
         self.clips.clear();
@@ -239,7 +246,9 @@ impl Session {
             Timer::HeldCall,
             Timer::BargeIn,
             Timer::Reply,
+            Timer::Settle,
             Timer::CallDeadline,
+            Timer::Blocking,
             Timer::Clip,
             Timer::Goodbye,
             Timer::Drain,

@@ -165,6 +165,7 @@ impl Session {
             }
             Timer::Reply => self.on_reply_overdue(),
             Timer::CallDeadline => self.on_call_deadline(),
+            Timer::Blocking => self.on_blocking(),
             Timer::UplinkHold => self.uplink.on_hold_over(),
             Timer::Clip => self.on_clip_due(),
             Timer::Playout => self.on_playout_lost(),

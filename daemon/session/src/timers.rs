@@ -25,6 +25,8 @@ pub(crate) enum Timer {
     Settle,
     /// A running call should have ended.
     CallDeadline,
+    /// A call has kept the microphone shut for long enough to be answered that it runs.
+    Blocking,
     /// The microphone was withheld long enough.
     UplinkHold,
     /// A clip has waited long enough for the speech it belongs after.
@@ -50,7 +52,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::GateDeadline,
         Self::GrantLapses,
         Self::Transcript,
@@ -61,6 +63,7 @@ impl Timer {
         Self::Reply,
         Self::Settle,
         Self::CallDeadline,
+        Self::Blocking,
         Self::UplinkHold,
         Self::Clip,
         Self::Playout,

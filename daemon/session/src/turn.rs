@@ -100,6 +100,7 @@ impl Session {
         // What is ready was brought before: it is told, but whoever speaks has other things on their mind.
         self.ledger.on_spoken_over();
         self.stop_unbegun_calls();
+        self.stop_jobs();
         self.cancel_ending();
     }
 
@@ -120,11 +121,25 @@ impl Session {
             return;
         }
         if self.link.up().is_some() {
-            let text = self.cx.config.lines.slow.clone();
-            self.playout.speak(&mut self.cx, text, LineKind::Apology);
+            let own = self
+                .ledger
+                .running()
+                .filter(|(_, _, running)| running.spec.needs_result_now)
+                .find_map(|(_, _, running)| running.spec.waiting.clone());
+            let (text, kind) = match own {
+                Some(text) => (text, LineKind::PreCall),
+                None => (self.cx.config.lines.slow.clone(), LineKind::Apology),
+            };
+            self.playout.speak(&mut self.cx, text, kind);
         } else {
             self.tell_of_outage();
         }
+    }
+
+    /// A tool says that nothing need be heard of it: then silence is no sign that something is wrong.
+    pub(crate) fn on_silence_meant(&mut self) {
+        self.waiting = None;
+        self.cx.timers.clear(Timer::Reply);
     }
 
     pub(crate) fn on_playout_started(&mut self, utterance: UtteranceId) {

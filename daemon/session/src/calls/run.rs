@@ -45,9 +45,13 @@ impl Session {
             }
             let Some((permit, spec, response)) = self.ledger.start(call, self.cx.now) else { break };
             self.announce(response, &spec);
-            self.cx.notice(Notice::CallRun { call, name: spec.name, grant: permit.grant() });
+            self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
+            if spec.job && !spec.ends_session {
+                self.go_on_as_job(call);
+            }
         }
+        self.watch_blocking();
         match self.ledger.earliest_deadline() {
             Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
             None => self.cx.timers.clear(Timer::CallDeadline),
@@ -102,6 +106,10 @@ impl Session {
     }
 
     pub(crate) fn on_outcome(&mut self, call: CallKey, outcome: Outcome) {
+        if let Some(job) = self.ledger.take_job(call) {
+            self.on_job_outcome(call, &job, outcome);
+            return;
+        }
         if !self.ledger.is_running(call) {
             self.on_unexpected_outcome(call, outcome);
             return;
@@ -114,8 +122,11 @@ impl Session {
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.remember(&running, status, &body);
         self.on_step_over(response, &running.spec, status);
+        if silent_ok && status == OutcomeStatus::Success {
+            self.on_silence_meant();
+        }
         let ends = running.spec.ends_session && status == OutcomeStatus::Success;
         if ends {
             self.begin_ending(call, self.ledger.spoke(response));
@@ -132,6 +143,14 @@ impl Session {
         self.answer(call, name, told);
     }
 
+    /// Remembers what a call brought, for those that come again.
+    pub(super) fn remember(&mut self, running: &Running, status: OutcomeStatus, body: &Value) {
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), running, status, body);
+        if status == OutcomeStatus::Success {
+            self.tally.found(running.turn, &running.spec.name, body);
+        }
+    }
+
     /// The outcome of a call that is not owed an answer: the model must at least know the truth. It reads it in the
     /// answer if that is not sent yet, so that it never reads something else after it.
     fn on_unexpected_outcome(&mut self, call: CallKey, outcome: Outcome) {
@@ -141,7 +160,7 @@ impl Session {
         };
         let Outcome { status, body, silent_ok, .. } = outcome;
         let body = answers::object(status_word(status), body);
-        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.remember(&running, status, &body);
         let change = Change::of(running.spec.effect, status);
         let note = match why {
             Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
@@ -161,6 +180,7 @@ impl Session {
 
     /// [`Timer::CallDeadline`] has come: what should have ended is answered without its tool.
     pub(crate) fn on_call_deadline(&mut self) {
+        self.on_job_deadline();
         let now = self.cx.now;
         let due: Vec<CallKey> = self
             .ledger
@@ -179,7 +199,7 @@ impl Session {
         self.cx.emit(Output::Cancel { call });
         let (status, body) = no_outcome(&running);
         self.on_step_over(response, &running.spec, status);
-        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.remember(&running, status, &body);
         let told = Told {
             body,
             owes: Owes::Speech,
@@ -192,7 +212,7 @@ impl Session {
 }
 
 /// What is known of a call that did not come back in time.
-fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
+pub(super) fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
     if running.begun {
         (OutcomeStatus::Unknown, answers::outcome_unknown())
     } else {
@@ -201,7 +221,7 @@ fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
 }
 
 /// What the answer of a call that its tool has ended asks of the model.
-fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) -> Owes {
+pub(super) fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) -> Owes {
     match status {
         OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
         OutcomeStatus::Cancelled => Owes::Silence,
@@ -212,7 +232,7 @@ fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) -> Owes {
     }
 }
 
-fn status_word(status: OutcomeStatus) -> &'static str {
+pub(super) fn status_word(status: OutcomeStatus) -> &'static str {
     match status {
         OutcomeStatus::Success => "success",
         OutcomeStatus::Error => "error",

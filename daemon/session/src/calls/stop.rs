@@ -36,6 +36,7 @@ impl Session {
                 continue;
             };
             let mut shared = answers::cancelled();
+            self.abandon_job(call);
             let name = if let Some(given) = self.ledger.ready(call) {
                 let (name, change) = (given.name.clone(), given.told.change);
                 if let Some(note) = answers::taken_back_note(&name, change) {

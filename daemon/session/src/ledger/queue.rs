@@ -101,6 +101,11 @@ impl Ledger {
         self.jobs.iter().map(|(call, running)| (*call, running))
     }
 
+    /// A call with equal arguments goes on as a job.
+    pub(crate) fn is_job(&self, name: &str, digest: &[u8; 32]) -> bool {
+        self.jobs.values().any(|job| job.spec.name == name && job.digest == *digest)
+    }
+
     pub(crate) fn take_job(&mut self, call: CallKey) -> Option<Running> {
         self.jobs.remove(&call)
     }

@@ -199,6 +199,13 @@ transcripts! {
     t46_parallel
     t48_failed_step
     t50_pre_call
+    t53_blocking_becomes_job
+    t53_job
+    t53_job_ends
+    t86_silence
+    t86_silence_meant
+    t87_silence_asked
+    t88_sweep
     t51_pre_call_covered
     t52_pre_call_gated
     t89_barge_in_done
