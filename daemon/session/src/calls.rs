@@ -47,6 +47,7 @@ impl Session {
                 continue;
             }
             let key = self.ledger.admit(response, id, self.cx.now);
+            self.record(|record| record.calls += 1);
             self.cx.notice(Notice::CallArrived { call: key, name: name.clone(), args: args.clone() });
             match self.check(&name, &args) {
                 Err((body, owes)) => self.ledger.fill(key, name, Told::ours(body, owes)),
@@ -68,7 +69,16 @@ impl Session {
             }
             let body = answers::too_many_calls();
             let call = self.ledger.refuse(id.as_deref());
-            self.tell_answered(call, &name, &body, FollowUp::Silent);
+            self.answered += 1;
+            self.cx.notice(Notice::CallAnswered {
+                call,
+                name: name.clone(),
+                status: answer::status_of(&body).to_owned(),
+                body: body.clone(),
+                follow_up: FollowUp::Silent,
+                latency: Duration::ZERO,
+                coalesced: false,
+            });
             refused.push(Answer { id, name, body, follow_up: FollowUp::Silent });
         }
         if !refused.is_empty() {

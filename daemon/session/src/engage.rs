@@ -237,6 +237,7 @@ impl Session {
         self.reply.give_up(&mut self.cx);
         self.clips.clear();
         self.drop_notes("the session ended");
+        self.end_record();
         self.waiting = None;
         self.tally.begin(self.person.turn());
         if let Overlap::Unsure { ducked: true, .. } = std::mem::replace(&mut self.overlap, Overlap::None) {

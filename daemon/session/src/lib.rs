@@ -44,6 +44,7 @@ mod notice;
 mod person;
 mod playout;
 mod provider;
+mod record;
 mod reply;
 mod seam;
 mod session;
@@ -61,6 +62,7 @@ use units::{CallKey, Frames, Pcm, UtteranceId};
 pub use config::{Config, Engage, GateConfig, Lines, Patience, RetryConfig};
 pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask_at_console, observing};
 pub use notice::{GateEnd, Notice, Spoken};
+pub use record::TurnRecord;
 pub use seam::{
     Answer, Capabilities, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall, ProviderEvent,
 };

@@ -13,6 +13,7 @@ use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::person::Person;
 use crate::playout::Playout;
+use crate::record::Record;
 use crate::reply::Reply;
 use crate::snapshot::{Phase, Snapshot};
 use crate::tally::Tally;
@@ -48,6 +49,7 @@ pub struct Session {
     /// The tools that the model sees in this turn, sorted.
     pub(crate) view: Vec<String>,
     pub(crate) tally: Tally,
+    pub(crate) record: Option<Record>,
     /// An answer asked the model to speak, and it has not yet.
     pub(crate) asked_to_speak: bool,
     pub(crate) answered: u64,
@@ -74,6 +76,7 @@ impl Session {
             notes: VecDeque::new(),
             view: Vec::new(),
             tally: Tally::default(),
+            record: None,
             asked_to_speak: false,
             answered: 0,
         }

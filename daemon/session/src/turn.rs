@@ -27,8 +27,10 @@ impl Session {
         let Some(turn) = self.person.begin(&mut self.cx, onset_ago) else {
             return;
         };
+        self.end_record();
         self.cx.notice(Notice::TurnOpened { turn });
         self.tally.begin(turn);
+        self.begin_record(turn);
         self.take_view();
         let onset = self.cx.now.saturating_sub(onset_ago);
         self.uplink.on_speech(self.cx.now, onset, self.cx.config.preroll_max);
@@ -64,12 +66,14 @@ impl Session {
             return;
         };
         self.cx.notice(Notice::TurnClosed { turn, voiced });
+        self.record_speech_ended();
         if let Overlap::Unsure { turn, ducked } = std::mem::replace(&mut self.overlap, Overlap::None) {
             self.cx.timers.clear(Timer::BargeIn);
             if ducked {
                 self.cx.emit(Output::Unduck);
             }
             self.cx.notice(Notice::NoiseIgnored { turn });
+            self.drop_record();
             return;
         }
         if self.cx.timers.is_set(Timer::HeldCall) {
@@ -147,6 +151,7 @@ impl Session {
         if self.playout.started(&mut self.cx, utterance) {
             self.waiting = None;
             self.cx.timers.clear(Timer::Reply);
+            self.record_heard();
         }
     }
 
@@ -157,6 +162,7 @@ impl Session {
             self.gate.on_heard(&self.person);
         }
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
+            self.record_progress();
             self.on_utterance_over(utterance, what, cut);
         }
     }

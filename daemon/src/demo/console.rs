@@ -170,7 +170,7 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::PlayoutLost { utterances } => {
             (Who::Device, format!("{utterances} utterances were never heard"))
         }
-        Notice::TurnClosed { .. } | Notice::Usage { .. } => return None,
+        Notice::TurnClosed { .. } | Notice::Turn(_) | Notice::Usage { .. } => return None,
     })
 }
 

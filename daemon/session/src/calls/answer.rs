@@ -65,35 +65,34 @@ impl Session {
         if owed {
             self.asked_to_speak = true;
             self.tally.follow_ups += 1;
+            self.record(|record| record.hops += 1);
         }
         let last = given.len().saturating_sub(1);
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
             let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
             let over = given.spoken_over || spoken_over;
-            let Given { call, id, name, told: Told { mut body, by, .. }, .. } = given;
+            let Given { call, id, asked_at, name, told: Told { mut body, by, .. }, copy_of, .. } = given;
             match by {
                 Some(_) if stale => answers::instruct(&mut body, answers::STALE),
                 Some(OnBargeIn::Finish) if over => answers::instruct(&mut body, answers::SPOKEN_OVER),
                 Some(OnBargeIn::Finish | OnBargeIn::Cancel) | None => {}
             }
-            self.tell_answered(call, &name, &body, follow_up);
+            self.answered += 1;
+            self.cx.notice(Notice::CallAnswered {
+                call,
+                name: name.clone(),
+                status: status_of(&body).to_owned(),
+                body: body.clone(),
+                follow_up,
+                latency: self.cx.now - asked_at,
+                coalesced: copy_of.is_some(),
+            });
             sent.push(Answer { id, name, body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
+        self.record_progress();
         self.on_clips_answered(id, owed);
-    }
-
-    /// The answer of `call` is on its way.
-    pub(super) fn tell_answered(&mut self, call: CallKey, name: &str, body: &Value, follow_up: FollowUp) {
-        self.answered += 1;
-        self.cx.notice(Notice::CallAnswered {
-            call,
-            name: name.to_owned(),
-            status: body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            body: body.clone(),
-            follow_up,
-        });
     }
 
     fn note_response(&mut self, response: Response) {
@@ -110,4 +109,9 @@ impl Session {
             });
         }
     }
+}
+
+/// The word that a body says of how the call ended.
+pub(super) fn status_of(body: &Value) -> &str {
+    body.get("status").and_then(Value::as_str).unwrap_or_default()
 }

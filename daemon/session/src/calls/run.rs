@@ -47,6 +47,7 @@ impl Session {
             self.announce(response, &spec);
             self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
+            self.record(|record| record.awaited += u32::from(spec.needs_result_now));
             if spec.job && !spec.ends_session {
                 self.go_on_as_job(call);
             }

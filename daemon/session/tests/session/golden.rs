@@ -211,6 +211,7 @@ transcripts! {
     t89_barge_in_done
     t97_stale
     t98_while_speaking
+    turn_record
     t99_settle
     t99_settle_grant
     t99_settle_ending
