@@ -103,6 +103,13 @@ pub(crate) fn too_many_calls() -> Value {
     json!({"status": "error", "error": "too many tool calls at once"})
 }
 
+pub(crate) fn link_leaving() -> Value {
+    json!({
+        "status": "refused",
+        "message": "The connection is just being made again, so nothing was done. Try again in a moment.",
+    })
+}
+
 pub(crate) fn session_ending() -> Value {
     json!({"status": "refused", "message": "The session is ending. Nothing was done."})
 }

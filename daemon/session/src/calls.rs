@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Output;
 use crate::answers;
-use crate::confirm::{Proposal, Verdict};
+use crate::confirm::{Proposal, Verdict, is_guarded};
 use crate::engage::Run;
 use crate::ledger::{Open, Owes, Queued, Stage, Told};
 use crate::notice::Notice;
@@ -19,6 +19,9 @@ use crate::seam::{Answer, FollowUp, Intent, ProviderCall};
 use crate::session::Session;
 use crate::timers::Timer;
 use crate::tool::{Effect, Prepared, ToolSpec};
+
+/// Another name of the tool that ends the session, which models know from elsewhere.
+const END_CALL: &str = "end_call";
 
 /// Calls taken of one response, and open calls altogether. A model makes a handful; this bounds a broken one.
 const CALLS_MAX: usize = 64;
@@ -118,7 +121,15 @@ impl Session {
 
     /// The tool of this name, if the model may see it in this turn.
     fn visible(&self, name: &str) -> Option<ToolSpec> {
-        self.view.iter().any(|shown| shown == name).then(|| self.catalog.spec(name))?
+        let shown = |wanted: &str| self.view.iter().any(|shown| shown == wanted);
+        if name == END_CALL && !shown(name) {
+            return self
+                .view
+                .iter()
+                .filter_map(|shown| self.catalog.spec(shown))
+                .find(|spec| spec.ends_session);
+        }
+        shown(name).then(|| self.catalog.spec(name))?
     }
 
     /// From here on the model sees what the catalog shows at this moment.
@@ -160,6 +171,11 @@ impl Session {
             self.ledger.fill(key, name, Told::ours(body, Owes::SpeechIfNone));
             return;
         }
+        if self.must_wait_for_link(&spec) && (!is_guarded(&spec) || self.gate.is_granted()) {
+            // Before the gate is asked: an approval is not spent on it.
+            self.ledger.fill(key, name, Told::ours(answers::link_leaving(), Owes::Speech));
+            return;
+        }
         match self.gate.judge(&mut self.cx, &self.person, proposal, patient) {
             Verdict::Run(permit) => {
                 let settle = if waits_for_speech(&spec) { self.cx.config.settle } else { Duration::ZERO };
@@ -172,6 +188,11 @@ impl Session {
                 self.ledger.keep(key, Open { name, response, stage: Stage::Held(proposal) });
             }
         }
+    }
+
+    /// What acts on the world outside does not begin on a link that is about to be closed: how it went might not be told.
+    fn must_wait_for_link(&self, spec: &ToolSpec) -> bool {
+        spec.effect == Effect::Outbound && self.link.is_leaving()
     }
 
     /// Judges again what waited for a transcript.

@@ -26,6 +26,27 @@ impl Default for Engage {
     }
 }
 
+/// Whose rules about a turn's follow-ups hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// This product's.
+    #[default]
+    Default,
+    /// Those of tools written for Voxa, where a caller's turn makes four requests at most.
+    Voxa,
+}
+
+impl Profile {
+    /// Answers of one user turn that may ask the model to speak again.
+    #[must_use]
+    pub const fn max_follow_ups(self) -> u32 {
+        match self {
+            Self::Default => 6,
+            Self::Voxa => 3,
+        }
+    }
+}
+
 /// Everything that can be set about a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -46,7 +67,8 @@ pub struct Config {
     pub retry: RetryConfig,
     /// Waits on the provider and on playout.
     pub patience: Patience,
-    /// Answers of one user turn that may ask the model to speak again, before its calls are refused.
+    /// Answers of one user turn that may ask the model to speak again, before its calls are refused; see
+    /// [`Profile::max_follow_ups`].
     pub max_follow_ups: u32,
     /// A call that acts on the world outside, and one that ends the session, waits this long for the person to go on: what
     /// a model takes for the end of a turn often is a breath. Longer than the VAD needs to be sure of speech.
@@ -80,7 +102,7 @@ impl Default for Config {
             gate: GateConfig::default(),
             retry: RetryConfig::default(),
             patience: Patience::default(),
-            max_follow_ups: 6,
+            max_follow_ups: Profile::Default.max_follow_ups(),
             settle: Duration::from_millis(300),
             stale_after: Duration::from_secs(60),
             covered: Duration::from_millis(1500),

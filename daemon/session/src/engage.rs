@@ -55,7 +55,10 @@ impl Session {
     pub(crate) fn begin_ending(&mut self, call: units::CallKey, spoke: bool) {
         if self.run == Run::On {
             self.cx.notice(Notice::Ending { call });
-            self.run = Run::Ending(Ending { spoke, model_done: false });
+            self.gate.on_ending(&mut self.cx);
+            self.stop_calls_to_end();
+            // What was said before a turn that is closed was the goodbye.
+            self.run = Run::Ending(Ending { spoke, model_done: spoke && self.reply.is_closed() });
             self.cx.after(Timer::Drain, self.cx.config.patience.drain);
             self.cx.after(Timer::Goodbye, self.cx.config.patience.goodbye);
         }

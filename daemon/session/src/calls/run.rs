@@ -33,6 +33,12 @@ impl Session {
         self.cx.timers.clear(Timer::Settle);
         while let Some((call, queued)) = self.ledger.next_to_run() {
             let settled_at = queued.settled_at;
+            if self.must_wait_for_link(&queued.spec) {
+                if let Some(Open { name, .. }) = self.ledger.take(call) {
+                    self.answer(call, name, Told::ours(answers::link_leaving(), Owes::Speech));
+                }
+                continue;
+            }
             if let Some(refusal) = self.refusal_in_order(call, &queued.spec) {
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(refusal, Owes::Speech));

@@ -5,7 +5,7 @@ use crate::answers;
 use crate::ledger::{Loose, Open, Owes, Stage, Told};
 use crate::notice::Notice;
 use crate::session::Session;
-use crate::tool::OnBargeIn;
+use crate::tool::{Effect, OnBargeIn};
 
 impl Session {
     /// Stops and answers what has not begun: everything that waits to run, and a running call whose tool says so.
@@ -23,6 +23,28 @@ impl Session {
                 self.cx.emit(Output::Cancel { call });
             }
             self.answer(call, name, Told::ours(answers::cancelled(), Owes::Silence));
+        }
+    }
+
+    /// The session ends: what has not started does not, what only looks is stopped, and the rest is waited for.
+    pub(crate) fn stop_calls_to_end(&mut self) {
+        let stopped = self.ledger.select(|open| match &open.stage {
+            Stage::Held(_) | Stage::Queued(_) => true,
+            Stage::Running(running) => running.spec.effect == Effect::Read,
+            Stage::Copy(_) => false,
+        });
+        for call in stopped {
+            let Some(Open { name, stage, .. }) = self.ledger.take(call) else {
+                continue;
+            };
+            if let Stage::Running(_) = stage {
+                self.cx.emit(Output::Cancel { call });
+            }
+            self.answer(call, name, Told::ours(answers::session_ending(), Owes::Silence));
+        }
+        let reads = self.ledger.jobs().filter(|(_, job)| job.spec.effect == Effect::Read);
+        for call in reads.map(|(call, _)| call).collect::<Vec<_>>() {
+            self.abandon_job(call);
         }
     }
 

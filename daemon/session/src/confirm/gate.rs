@@ -125,6 +125,16 @@ impl Gate {
         }
     }
 
+    /// A person has agreed, and the call is still to come.
+    pub(crate) fn is_granted(&self) -> bool {
+        matches!(self.state, State::Granted { .. })
+    }
+
+    /// The session ends: nothing is asked any more.
+    pub(crate) fn on_ending(&mut self, cx: &mut Context) {
+        self.close(cx, GateEnd::Dropped);
+    }
+
     /// Decides about a proposal. `patient` waits for words that are still to come. While a person who has agreed speaks
     /// again, the proposal is held in any case, which the approval's own time bounds.
     pub(crate) fn judge(

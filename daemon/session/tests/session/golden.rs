@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use session::{Config, Engage, Input, Session};
+use session::{Config, Engage, Input, Profile, Session};
 use units::Instant;
 
 use crate::shop::{Shop, Shown, Stock};
@@ -102,6 +102,10 @@ fn config(settings: &str) -> Config {
             "always" => Engage::Always,
             "voice" => Engage::default(),
             "stocked" => continue,
+            "voxa" => {
+                config.max_follow_ups = Profile::Voxa.max_follow_ups();
+                continue;
+            }
             // For what is not about that wait.
             "at-once" => {
                 config.settle = Duration::ZERO;
@@ -179,6 +183,7 @@ transcripts! {
     gate_taken_back_yes
     gate_time
     gate_yes
+    go_away_outbound
     go_away_loop
     go_away_resume
     go_away_young
@@ -209,6 +214,10 @@ transcripts! {
     t51_pre_call_covered
     t52_pre_call_gated
     t89_barge_in_done
+    t103_ending_jobs
+    t103_ending_outbound
+    t104_end_call
+    t58_voxa_cap
     t97_stale
     t98_while_speaking
     turn_record
