@@ -7,10 +7,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note};
 use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
+use crate::fault::chain;
 use crate::supervise;
 
 /// Runs the daemon until it is asked to stop.
