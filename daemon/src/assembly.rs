@@ -18,6 +18,7 @@ use crate::config::{
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
+use crate::fault;
 use crate::identity::Identity;
 use crate::provider::{
     Connect, Declaration, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog,
@@ -33,23 +34,23 @@ pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblyError {
     /// Tools are declared wrongly.
-    #[error("{0}")]
+    #[error(transparent)]
     Tools(#[from] tools::BuildErrors),
     /// Clips cannot be used.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", fault::lines(.0))]
     Clips(Vec<ClipError>),
     /// The endpoint cannot be used.
-    #[error("provider.endpoint: {0}")]
+    #[error("provider.endpoint cannot be used")]
     Endpoint(#[from] crate::provider::EndpointError),
     /// The message tool has no token.
-    #[error("tools.notify: {0}")]
+    #[error("tools.notify cannot be offered")]
     Token(#[from] crate::config::KeyError),
     /// The message tool cannot be made.
-    #[error("tools.notify: {0}")]
+    #[error("tools.notify cannot be offered")]
     Outbox(#[from] tools::notify::OutboxError),
     /// The system gives no thread for a bus.
-    #[error("no thread for the hardware: {0}; is a limit on tasks too low?")]
-    Lane(std::io::Error),
+    #[error("no thread for the hardware; is a limit on tasks too low?")]
+    Lane(#[source] std::io::Error),
     /// The wire log cannot be written.
     #[error("log.wire_dir = {}: cannot be made; correct the path or its permissions", dir.display())]
     WireLog {
@@ -60,7 +61,7 @@ pub enum AssemblyError {
         cause: std::io::Error,
     },
     /// The audio engine refused its settings.
-    #[error("{0}")]
+    #[error(transparent)]
     Audio(#[from] audio::StartError),
 }
 
@@ -417,4 +418,42 @@ fn seed() -> u64 {
     // Without a random source every device retries alike: worse for the service, no fault of this device.
     let _ = getrandom::fill(&mut bytes);
     u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+    use crate::fault::chain;
+
+    #[test]
+    fn a_fault_is_told_with_its_cause_once() {
+        let missing = Clips::load([("one", "/no/such/file.wav"), ("two", "builtin:gong")]);
+        let clips = AssemblyError::Clips(missing.expect_err("neither is there"));
+        let endpoint = ProviderEndpoint::parse("http://host").expect_err("it is no WebSocket");
+        for (fault, text) in [
+            (
+                clips,
+                "clip `/no/such/file.wav` cannot be read; check the path and its permissions: \
+                 No such file or directory (os error 2)\n\
+                 there is no built-in clip `gong`; there are: alarm, chime",
+            ),
+            (
+                AssemblyError::Lane(Error::from(ErrorKind::WouldBlock)),
+                "no thread for the hardware; is a limit on tasks too low?: operation would block",
+            ),
+            (
+                endpoint.into(),
+                "provider.endpoint cannot be used: endpoint `http://host` has scheme `http`: \
+                 expected wss, or ws for a server on this machine",
+            ),
+            (
+                audio::StartError::Thread(Error::from(ErrorKind::WouldBlock)).into(),
+                "cannot start the audio thread: operation would block",
+            ),
+        ] {
+            assert_eq!(chain(&fault), text);
+        }
+    }
 }

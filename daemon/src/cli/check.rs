@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{EXIT_CONFIG, chain, fail, note, print};
+use super::{EXIT_CONFIG, fail, note, print};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
+use crate::fault::chain;
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
 pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
@@ -20,7 +21,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
             match assembly::tool_set(config, extend, Bus::Inline) {
                 Ok(tools) => {
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
-                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| fault.to_string()));
+                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
                 }
                 Err(fault) => faults.extend(chain(&fault).lines().map(str::to_owned)),
             }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use session::{NeedsConsent, OutcomeStatus, Permit};
 use tools::{ErasedTool, ToolSet};
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note, print};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::Config;
+use crate::fault::chain;
 use crate::identity::Identity;
 use crate::toolbox::{self, run_alone};
 
