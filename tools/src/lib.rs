@@ -46,12 +46,16 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(panic = "abort")]
+compile_error!("a tool's panic is caught and answered: build with `panic = \"unwind\"`");
+
 mod args;
 mod build;
 mod cx;
 mod declare;
 pub mod end;
 mod handler;
+mod import;
 pub mod notify;
 mod result;
 mod secret;
@@ -69,6 +73,7 @@ pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
 pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
+pub use import::{ImportError, import_schema};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
 pub use set::{ErasedTool, RULES_HEADING, ToolSet, build_instruction};

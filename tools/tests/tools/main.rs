@@ -4,7 +4,11 @@
 
 mod arguments;
 mod declaring;
+mod log;
 mod notify;
+mod rows_declaring;
+mod rows_running;
+mod rows_shaping;
 mod running;
 mod shaping;
 mod warehouse;
