@@ -4,6 +4,8 @@
 
 mod arguments;
 mod declaring;
+mod device_audio;
+mod kb;
 mod log;
 mod notify;
 mod rows_declaring;
