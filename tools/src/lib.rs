@@ -89,3 +89,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Compiles and runs the code of the tutorial.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Tutorial;

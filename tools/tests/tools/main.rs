@@ -6,6 +6,7 @@ mod arguments;
 mod declaring;
 mod device_audio;
 mod kb;
+mod kits;
 mod log;
 mod notify;
 mod rows_declaring;
