@@ -6,7 +6,7 @@ use std::process::Command;
 const RUSTC: &str = "rustc 1.95.";
 
 #[test]
-fn mistakes_do_not_compile_and_are_explained() {
+fn t02_t03_mistakes_do_not_compile_and_are_explained() {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("--version").output().expect("this was compiled by it").stdout;
     if !version.starts_with(RUSTC.as_bytes()) {

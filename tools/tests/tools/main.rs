@@ -8,6 +8,7 @@ mod device_audio;
 mod kb;
 mod kits;
 mod log;
+mod marks;
 mod notify;
 mod rows_declaring;
 mod rows_running;
