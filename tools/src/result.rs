@@ -1,5 +1,6 @@
 //! What a tool returns: what may be said, what is shown, and what only the log keeps.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
@@ -76,6 +77,27 @@ impl ToolResult {
         }
     }
 
+    /// The same without the fields that are not for the model, wherever they stand in its data.
+    pub(crate) fn without(mut self, hidden: &BTreeSet<String>) -> Self {
+        match &mut self.content {
+            Content::Said { data, .. } | Content::Failed { data, .. } => {
+                if let Some(data) = data {
+                    strip(data, hidden);
+                }
+            }
+            Content::Plain(value) => {
+                let whole = value.clone();
+                strip(value, hidden);
+                // What is left may look like a search that found nothing, which it was not.
+                if *value != whole {
+                    let data = Some(std::mem::take(value));
+                    self.content = Content::Said { status: Said::Success, message: String::new(), data };
+                }
+            }
+        }
+        self
+    }
+
     /// Structured data for the model, under `result`. Keep it small: the model reads all of it.
     pub fn data(mut self, data: impl Serialize) -> Self {
         match to_json(&data) {
@@ -113,6 +135,17 @@ impl ToolResult {
     pub fn silent_ok(mut self) -> Self {
         self.silent_ok = true;
         self
+    }
+}
+
+fn strip(value: &mut Value, hidden: &BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !hidden.contains(name));
+            fields.values_mut().for_each(|field| strip(field, hidden));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, hidden)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -4,7 +4,15 @@
 
 mod arguments;
 mod declaring;
+mod device_audio;
+mod kb;
+mod kits;
+mod log;
+mod marks;
 mod notify;
+mod rows_declaring;
+mod rows_running;
+mod rows_shaping;
 mod running;
 mod shaping;
 mod warehouse;
