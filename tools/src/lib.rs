@@ -52,6 +52,8 @@ mod cx;
 mod declare;
 pub mod end;
 mod handler;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod notify;
 mod result;
 mod secret;

@@ -4,6 +4,8 @@
 
 mod arguments;
 mod declaring;
+#[cfg(feature = "http")]
+mod http;
 mod notify;
 mod running;
 mod shaping;
