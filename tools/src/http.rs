@@ -17,11 +17,12 @@ use reqwest::{RequestBuilder, Url};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout_at;
 
+use crate::build::BuildErrors;
 use crate::cx::Cx;
-use crate::declare::{Declaration, Effect, Gate, Origin};
+use crate::declare::{Declaration, Effect, Gate, Origin, ToolBuilder};
 use crate::result::{ToolError, ToolResult};
 use crate::secret::Secret;
-use crate::set::ErasedTool;
+use crate::set::{ErasedTool, ToolSet};
 use crate::shape::Status;
 
 mod answer;
@@ -146,14 +147,30 @@ impl HttpTool {
             facts: Arc::clone(facts),
         });
         let schema = self.parameters.schema().clone();
-        let mut tool = ErasedTool::dynamic(&self.name, &self.description, schema, move |args, cx| {
+        let tool = ErasedTool::dynamic(&self.name, &self.description, schema, move |args, cx| {
             let sender = Arc::clone(&sender);
             async move { sender.call(args, cx).await }
-        })
-        .effect(self.effect)
-        .timeout(self.timeout)
-        .budget(BUDGET.min(self.timeout))
-        .origin(Origin::Configuration);
+        });
+        Ok(self.marked(tool))
+    }
+
+    /// What no set would take, by the rules for every tool.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let schema = self.parameters.schema().clone();
+        let idle = ErasedTool::dynamic(&self.name, &self.description, schema, |_, _| async {});
+        match ToolSet::builder().tool(self.marked(idle)).build() {
+            Ok(_) => Vec::new(),
+            Err(BuildErrors(faults)) => faults.into_iter().map(|error| error.fault).collect(),
+        }
+    }
+
+    fn marked(&self, tool: ToolBuilder<Value>) -> Declaration {
+        let mut tool = tool
+            .effect(self.effect)
+            .timeout(self.timeout)
+            .budget(BUDGET.min(self.timeout))
+            .origin(Origin::Configuration);
         if !self.pre_call_message.is_empty() {
             tool = tool.pre_call_always(&self.pre_call_message);
         }
@@ -174,7 +191,7 @@ impl HttpTool {
                 tool.gate(Gate::voice(move |args| spoken.sentence(args)).slots(move |args| exact.slots(args)))
             }
         };
-        Ok(tool.erase())
+        tool.erase()
     }
 
     /// The headers with their secrets, and what must be masked wherever a service repeats it.

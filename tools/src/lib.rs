@@ -46,6 +46,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(panic = "abort")]
+compile_error!("a tool's panic is caught and answered: build with `panic = \"unwind\"`");
+
 mod args;
 mod build;
 mod cx;
@@ -54,6 +57,7 @@ pub mod end;
 mod handler;
 #[cfg(feature = "http")]
 pub mod http;
+mod import;
 pub mod notify;
 mod result;
 mod secret;
@@ -71,6 +75,7 @@ pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
 pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
+pub use import::{ImportError, import_schema};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
 pub use set::{ErasedTool, RULES_HEADING, ToolSet, build_instruction};

@@ -1,16 +1,12 @@
-//! The arguments of a tool of the configuration: a JSON Schema that somebody wrote by hand, or copied from a model's
+//! The arguments of a tool of the configuration: a schema that somebody wrote by hand, or copied from a model's
 //! documentation.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use crate::import::import_schema;
 
 /// The key under which a service is told of the call; no argument may have its name.
 pub const CALL_KEY: &str = "_call";
-
-/// Schemas below these keys are named by whoever wrote them, or stand in a list.
-const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
-const LISTED: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-const SINGLE: [&str; 8] =
-    ["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
 
 /// Checked arguments: a schema whose root is an object, and the order in which it names its properties.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,22 +23,17 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Takes a schema with types in lower case, or in capitals as Gemini writes them. `order` is the order in which the
-    /// properties were written, which JSON does not keep.
+    /// Takes a schema as JSON Schema or as Gemini spells it. `order` is the order in which the properties were written,
+    /// which JSON does not keep.
     ///
     /// # Errors
     /// What was expected.
-    pub fn new(mut schema: Value, order: Vec<String>) -> Result<Self, String> {
-        normalise(&mut schema);
-        let Value::Object(root) = &mut schema else {
-            return Err("a JSON schema: a table with `type = \"object\"`".to_owned());
-        };
-        if root.get("type").and_then(Value::as_str) != Some("object") {
-            return Err("`type = \"object\"` at its root".to_owned());
-        }
-        let properties = root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-        let Value::Object(properties) = properties else {
-            return Err("`properties` to be a table of schemas".to_owned());
+    pub fn new(schema: &Value, order: Vec<String>) -> Result<Self, String> {
+        let schema = import_schema(schema).map_err(|fault| format!("a JSON schema; {fault}"))?;
+        let properties = match (schema.get("type").and_then(Value::as_str), schema.get("properties")) {
+            (Some("object"), Some(Value::Object(properties))) => properties,
+            (Some("object"), _) => return Err("`properties` to be a table of schemas".to_owned()),
+            _ => return Err("`type = \"object\"` at its root".to_owned()),
         };
         if properties.contains_key(CALL_KEY) {
             return Err(format!("no argument `{CALL_KEY}`: the service is told of the call under this name"));
@@ -75,50 +66,5 @@ impl Parameters {
     pub(super) fn requires(&self, name: &str) -> bool {
         let required = self.schema.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|known| known == name))
-    }
-}
-
-/// Writes types as JSON Schema does, wherever a schema stands; what is no schema (a choice, a default) is left alone.
-fn normalise(schema: &mut Value) {
-    let Value::Object(fields) = schema else { return };
-    if fields.get("nullable") == Some(&Value::Bool(true))
-        && let Some(Value::String(only)) = fields.get("type").cloned()
-    {
-        fields.remove("nullable");
-        fields.insert("type".to_owned(), json!([only, "null"]));
-        if let Some(Value::Array(choices)) = fields.get_mut("enum")
-            && !choices.contains(&Value::Null)
-        {
-            choices.push(Value::Null);
-        }
-    }
-    match fields.get_mut("type") {
-        Some(Value::String(name)) => lower(name),
-        Some(Value::Array(names)) => names.iter_mut().for_each(|name| {
-            if let Value::String(name) = name {
-                lower(name);
-            }
-        }),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {}
-    }
-    for (key, value) in fields.iter_mut() {
-        match value {
-            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values_mut().for_each(normalise),
-            Value::Array(listed) if LISTED.contains(&key.as_str()) => listed.iter_mut().for_each(normalise),
-            Value::Object(_) if SINGLE.contains(&key.as_str()) => normalise(value),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => {}
-        }
-    }
-}
-
-fn lower(name: &mut String) {
-    const CAPITALS: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
-    if CAPITALS.contains(&name.as_str()) {
-        name.make_ascii_lowercase();
     }
 }

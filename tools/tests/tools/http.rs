@@ -38,7 +38,7 @@ fn asking(url: &str) -> HttpTool {
     HttpTool {
         name: "free_slots".to_owned(),
         description: "Free slots of a day. Use it before naming a time.".to_owned(),
-        parameters: Parameters::new(schema, order).unwrap(),
+        parameters: Parameters::new(&schema, order).unwrap(),
         method: Method::Post,
         target: Target::parse(url, &egress()).unwrap(),
         headers: vec![

@@ -6,7 +6,11 @@ mod arguments;
 mod declaring;
 #[cfg(feature = "http")]
 mod http;
+mod log;
 mod notify;
+mod rows_declaring;
+mod rows_running;
+mod rows_shaping;
 mod running;
 mod shaping;
 mod warehouse;

@@ -8,6 +8,7 @@ use tools::http::{BODY_BYTES_MAX, TEXT_CHARS_MAX};
 
 use super::service::{Service, answer, json_answer};
 use super::*;
+use crate::log::Log;
 
 #[tokio::test]
 async fn t65_any_status_with_json_is_passed_on() {
@@ -159,6 +160,46 @@ async fn t71_the_cap_is_the_last_byte_that_is_read() {
         assert_eq!(shaped.body["result"].is_array(), whole, "{length} bytes");
         // Either way the model gets a piece, and is told so.
         assert_eq!(shaped.body["truncated"], true, "{length} bytes");
+    }
+}
+
+#[tokio::test]
+async fn t72_a_slow_answer_is_worth_a_line_and_a_fast_one_is_not() {
+    for (waits, lines) in [(2100, 1), (1900, 0)] {
+        let log = Log::start();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (tool, (cx, _)) = (built(&asking(&url)), call());
+        let running = tokio::spawn(tool.run(json!({}), cx));
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(waits)).await;
+        tokio::time::resume();
+        stream.write_all(&json_answer("200 OK", "{}")).await.unwrap();
+        assert_eq!(running.await.unwrap().body["status"], 200);
+        let warnings = log.warnings();
+        assert_eq!(warnings.len(), lines, "{warnings:?}");
+        assert!(
+            warnings.iter().all(|line| line.contains("free_slots") && line.contains("2000ms")),
+            "{warnings:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn t74_the_log_of_a_failure_has_neither_secrets_nor_what_was_said() {
+    let log = Log::start();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/free?key=canary", listener.local_addr().unwrap());
+    drop(listener);
+    let tool = HttpTool { method: Method::Get, ..asking(&url) };
+    run(&tool, json!({"doctor": "Dr. Kulkarni"})).await;
+    let lines = log.warnings();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("free_slots") && lines[0].contains("refused"), "{lines:?}");
+    for secret in [SECRET, "canary", "Kulkarni"] {
+        assert!(!lines[0].contains(secret), "{lines:?}");
     }
 }
 

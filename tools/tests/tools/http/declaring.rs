@@ -28,6 +28,23 @@ fn the_fields_become_the_marks_of_the_tool() {
 }
 
 #[test]
+fn the_rules_for_every_tool_hold_here_too() {
+    assert_eq!(asking(NOWHERE).faults(), [""; 0]);
+    let schema = json!({"type": "object", "properties": {"confirmed": {"type": "boolean"}}});
+    let parameters = Parameters::new(&schema, Vec::new()).unwrap();
+    let tool = HttpTool {
+        name: "end_call".to_owned(),
+        consent: Consent::Ask(Confirm::parse("Book it.", &parameters).unwrap()),
+        parameters,
+        ..acting(NOWHERE)
+    };
+    let faults = tool.faults();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert_eq!(faults[0], "the name is reserved for the daemon");
+    assert!(faults[1].starts_with("argument `confirmed` lets the model claim consent"), "{faults:?}");
+}
+
+#[test]
 fn t9_only_two_methods() {
     assert_eq!(
         ["GET", "POST", "PUT", "post", ""].map(Method::parse),
@@ -158,7 +175,7 @@ fn t14_types_in_capitals_are_written_as_json_schema_does() {
         },
         "required": ["type"],
     });
-    let parameters = Parameters::new(schema, vec!["list".to_owned(), "stranger".to_owned()]).unwrap();
+    let parameters = Parameters::new(&schema, vec!["list".to_owned(), "stranger".to_owned()]).unwrap();
     assert_eq!(
         parameters.schema(),
         &json!({
@@ -178,18 +195,21 @@ fn t14_types_in_capitals_are_written_as_json_schema_does() {
 #[test]
 fn t16_no_argument_may_stand_where_the_call_is_told() {
     let schema = json!({"type": "object", "properties": {"_call": {"type": "string"}}});
-    let fault = Parameters::new(schema, Vec::new()).unwrap_err();
+    let fault = Parameters::new(&schema, Vec::new()).unwrap_err();
     assert!(fault.starts_with("no argument `_call`"), "{fault}");
     for (schema, expected) in [
         (json!([]), "a JSON schema"),
         (json!({"type": "STRING"}), "`type = \"object\"`"),
-        (json!({"properties": {}}), "`type = \"object\"`"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "INT"}}}),
+            "a JSON schema; #/properties/a: there is no type",
+        ),
         (json!({"type": "object", "properties": 1}), "`properties` to be a table"),
     ] {
-        let fault = Parameters::new(schema, Vec::new()).unwrap_err();
+        let fault = Parameters::new(&schema, Vec::new()).unwrap_err();
         assert!(fault.starts_with(expected), "{fault}");
     }
-    assert_eq!(Parameters::new(json!({"type": "object"}), Vec::new()), Ok(Parameters::default()));
+    assert_eq!(Parameters::new(&json!({"type": "object"}), Vec::new()), Ok(Parameters::default()));
 }
 
 fn booking() -> Parameters {
@@ -205,7 +225,7 @@ fn booking() -> Parameters {
         },
         "required": ["name", "phone", "people", "dishes", "where"],
     });
-    Parameters::new(schema, Vec::new()).unwrap()
+    Parameters::new(&schema, Vec::new()).unwrap()
 }
 
 #[test]
