@@ -140,3 +140,29 @@ fn is_secret_name(name: &str) -> bool {
         && !name.starts_with('.')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn t74_a_filled_value_is_not_printed_by_anybody_further_down() {
+        let header = Header::parse("Authorization", "Bearer ${secret:a} literal-of-the-site").unwrap();
+        let mut masks = Vec::new();
+        let value = header.filled(&|_| Ok(Secret::new("canary")), &mut masks).unwrap();
+        assert_eq!(value.as_bytes(), b"Bearer canary literal-of-the-site");
+        assert_eq!(format!("{value:?}"), "Sensitive");
+        let masked: Vec<&str> = masks.iter().map(Secret::expose).collect();
+        assert_eq!(masked, ["Bearer", "canary", "literal-of-the-site"]);
+    }
+
+    #[test]
+    fn a_header_that_holds_no_secret_is_not_masked() {
+        let mut masks = Vec::new();
+        let header = Header::parse("Accept", "application/json; charset=utf-8").unwrap();
+        header.filled(&|name| Err(name.to_owned()), &mut masks).unwrap();
+        assert!(masks.is_empty(), "what a service answers would lose ordinary words");
+    }
+}
