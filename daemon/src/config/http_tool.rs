@@ -53,7 +53,7 @@ const PRE_CALL_CHARS_MAX: usize = 300;
 /// Longest instruction that goes with a failure; the model reads no more of one.
 const ON_FAILURE_CHARS_MAX: usize = 600;
 
-/// One tool, where it is declared, and what the names of its secrets are needed for.
+/// One tool and where it is declared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTool {
     /// The tool.
