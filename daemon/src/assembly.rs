@@ -7,14 +7,15 @@ use audio::{Engine, Stepper};
 use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
+use tools::http::{HttpClient, Trust};
 use tools::notify::{HttpOutbox, send_notification};
-use tools::{ToolSet, ToolSetBuilder};
+use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
 
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
-    Board, CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv,
-    SpeechEngine,
+    Board, CaptureChannel, ClipSource, Config, DeclaredTool, Device, EchoMode, Endpoint, EngageMode,
+    ProcessEnv, SpeechEngine,
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
@@ -307,8 +308,51 @@ pub fn tool_set(config: &Config, extend: &Extend, bus: Bus) -> Result<ToolSet, A
         let outbox = HttpOutbox::new(&notify.url, token.as_ref(), notify.timeout)?;
         builder = builder.tool(send_notification(Arc::new(outbox), notify.timeout));
     }
-    builder = extend(builder);
-    Ok(builder.tool(tools::end::end_session()).build()?)
+    let (builder, faults) = http_tools(builder, config);
+    match extend(builder).tool(tools::end::end_session()).build() {
+        Ok(tools) if faults.is_empty() => Ok(tools),
+        Ok(_) => Err(BuildErrors(faults).into()),
+        Err(BuildErrors(more)) => Err(BuildErrors(faults.into_iter().chain(more).collect()).into()),
+    }
+}
+
+/// Adds the tools that a web service carries out, and gives what keeps others of them from being added.
+fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, Vec<BuildError>) {
+    let mut faults = Vec::new();
+    let Some(first) = config.http_tools.first() else {
+        return (builder, faults);
+    };
+    let encrypted = config.http_tools.iter().any(|declared| declared.tool.target.is_encrypted());
+    let client = match HttpClient::new(if encrypted { Trust::System } else { Trust::Nobody }) {
+        Ok(client) => client,
+        Err(fault) => {
+            // None of them can work, and for one reason.
+            faults.push(BuildError { tool: first.tool.name.clone(), fault: crate::cli::chain(&fault) });
+            return (builder, faults);
+        }
+    };
+    let mut facts = config.tools.call.clone();
+    if facts.device_id.is_empty() {
+        facts.device_id = machine_name();
+    }
+    let facts = Arc::new(facts);
+    let secret = |name: &str| config.tool_secret(&ProcessEnv, name).map_err(|fault| fault.to_string());
+    for DeclaredTool { tool, origin } in &config.http_tools {
+        match tool.declare(&client, &facts, &secret) {
+            Ok(declaration) => builder = builder.tool(declaration),
+            Err(found) => faults.extend(
+                found
+                    .into_iter()
+                    .map(|fault| BuildError { tool: tool.name.clone(), fault: format!("{origin}: {fault}") }),
+            ),
+        }
+    }
+    (builder, faults)
+}
+
+/// The name of this machine; empty where nobody gave it one.
+fn machine_name() -> String {
+    std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
 fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {

@@ -56,6 +56,8 @@ mod declare;
 pub mod device_audio;
 pub mod end;
 mod handler;
+#[cfg(feature = "http")]
+pub mod http;
 mod import;
 pub mod kb;
 pub mod notify;

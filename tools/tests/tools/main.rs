@@ -5,6 +5,8 @@
 mod arguments;
 mod declaring;
 mod device_audio;
+#[cfg(feature = "http")]
+mod http;
 mod kb;
 mod kits;
 mod log;
