@@ -7,6 +7,7 @@ use audio::{Engine, Stepper};
 use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
+use tools::mcp::Servers;
 use tools::notify::{HttpOutbox, send_notification};
 use tools::{ToolSet, ToolSetBuilder};
 
@@ -24,6 +25,7 @@ use crate::provider::{
 };
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
+use crate::tooling::Tooling;
 use crate::watch::Observer;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
@@ -174,7 +176,7 @@ impl<'a> Assembly<'a> {
         self
     }
 
-    /// A driver whose audio worker has a thread of its own.
+    /// A driver whose audio worker has a thread of its own. On the runtime, if the configuration has servers.
     ///
     /// # Errors
     /// See [`AssemblyError`].
@@ -207,7 +209,8 @@ impl<'a> Assembly<'a> {
         });
         let tools = tool_set(&config, extend, lane)?;
         let clips = clips(&config)?;
-        let toolbox = Toolbox::new(tools.clone(), identity);
+        let tooling = Tooling::new(tools.clone(), servers(&config));
+        let toolbox = Toolbox::new(tooling.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
@@ -222,7 +225,7 @@ impl<'a> Assembly<'a> {
         }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
-        let dialer = Dialer::new(link, key, connector, wire_log.transpose()?);
+        let dialer = Dialer::new(link, tooling, key, connector, wire_log.transpose()?);
         Ok(Driver {
             clock,
             session,
@@ -308,6 +311,12 @@ pub fn tool_set(config: &Config, extend: &Extend, bus: Bus) -> Result<ToolSet, A
     }
     builder = extend(builder);
     Ok(builder.tool(tools::end::end_session()).build()?)
+}
+
+/// The servers of the configuration, started. On the runtime, if there is any.
+#[must_use]
+pub fn servers(config: &Config) -> Servers {
+    if config.tools.enabled { Servers::start(config.mcp.iter().cloned()) } else { Servers::default() }
 }
 
 fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
@@ -399,7 +408,14 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
     link.languages = provider.language.iter().cloned().collect();
     link.instruction =
         tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
-    link.tools = tools
+    link.tools = declarations(tools);
+    Ok(link)
+}
+
+/// The tools as the model is shown them.
+#[must_use]
+pub fn declarations(tools: &ToolSet) -> Vec<Declaration> {
+    tools
         .iter()
         .map(|tool| Declaration {
             name: tool.name().to_owned(),
@@ -407,8 +423,7 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
             schema: tool.schema().clone(),
             blocking: false,
         })
-        .collect();
-    Ok(link)
+        .collect()
 }
 
 /// Spreads the retries of a fleet that lost its service at one moment.

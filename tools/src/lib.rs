@@ -52,6 +52,8 @@ mod cx;
 mod declare;
 pub mod end;
 mod handler;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod notify;
 mod result;
 mod secret;

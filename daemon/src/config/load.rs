@@ -7,6 +7,7 @@ use super::Config;
 use super::check::Check;
 use super::fault::{Faults, Origin};
 use super::layer::{self, Layer, Reading};
+use super::mcp;
 use super::raw::Raw;
 use super::schema::Schema;
 
@@ -123,7 +124,9 @@ impl Config {
 
         let mut merged = config::Config::builder();
         let mut origins = BTreeMap::new();
-        for layer in layers {
+        let mut servers = Vec::new();
+        for mut layer in layers {
+            servers.append(&mut layer.servers);
             merged = merged.add_source(layer.clone());
             origins.extend(layer.into_entries());
         }
@@ -131,7 +134,8 @@ impl Config {
             .build()
             .and_then(config::Config::try_deserialize)
             .expect("the schema is read off the mirror, and every layer has passed it");
-        let config = Check { entries: &origins, faults: &mut faults }.config(raw);
+        let mut config = Check { entries: &origins, faults: &mut faults }.config(raw);
+        config.mcp = mcp::collected(servers, &mut origins, &mut faults);
         if faults.is_empty() {
             Ok(Loaded { config, origins, files })
         } else {

@@ -18,6 +18,7 @@ mod key;
 mod layer;
 mod load;
 mod locate;
+mod mcp;
 mod raw;
 mod schema;
 mod show;
@@ -57,6 +58,8 @@ pub struct Config {
     pub gate: Gate,
     /// What the model may call.
     pub tools: Tools,
+    /// Servers of other processes whose tools the model may call too.
+    pub mcp: Vec<tools::mcp::ServerConfig>,
     /// Clips by name.
     pub clips: BTreeMap<String, ClipSource>,
     /// The hardware.
