@@ -19,6 +19,8 @@ mod layer;
 mod load;
 mod locate;
 mod mcp;
+#[cfg(test)]
+mod mcp_tests;
 mod raw;
 mod schema;
 mod show;

@@ -9,6 +9,7 @@ use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, RequestMetaObject, Tool,
 };
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -143,18 +144,17 @@ async fn too_long(lost: Option<watch::Receiver<u64>>) {
 
 /// Whether the cause proves that the server has not seen the call.
 fn never_sent(cause: &ServiceError) -> bool {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(cause);
-    while let Some(error) = next {
-        let refused = error.downcast_ref::<HttpError>().is_some_and(HttpError::is_connect);
-        let closed = error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::NotConnected);
-        if refused || closed {
-            return true;
-        }
-        next = error.source();
+    let ServiceError::TransportSend(cause) = cause else { return false };
+    let cause = cause.error.as_ref();
+    if let Some(error) = cause.downcast_ref::<StreamableHttpError<HttpError>>() {
+        return match error {
+            StreamableHttpError::Client(error) => error.is_connect(),
+            // A server that was started again does not know us, and says so instead of doing anything.
+            StreamableHttpError::SessionExpired => true,
+            _ => false,
+        };
     }
-    false
+    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotConnected)
 }
 
 /// An answer as the model may read it: whatever the server wrote is below `result`.
