@@ -8,6 +8,7 @@ use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
 use tools::http::{HttpClient, Trust};
+use tools::mcp::Servers;
 use tools::notify::{HttpOutbox, send_notification};
 use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
 
@@ -26,6 +27,7 @@ use crate::provider::{
 };
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
+use crate::tooling::Tooling;
 use crate::watch::Observer;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
@@ -176,7 +178,7 @@ impl<'a> Assembly<'a> {
         self
     }
 
-    /// A driver whose audio worker has a thread of its own.
+    /// A driver whose audio worker has a thread of its own. On the runtime, if the configuration has servers.
     ///
     /// # Errors
     /// See [`AssemblyError`].
@@ -209,13 +211,17 @@ impl<'a> Assembly<'a> {
         });
         let tools = tool_set(&config, extend, lane)?;
         let clips = clips(&config)?;
-        let toolbox = Toolbox::new(tools.clone(), identity);
+        let tooling = Tooling::new(tools.clone(), servers(&config));
+        let toolbox = Toolbox::new(tooling.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
                 WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
             });
         let mut link = link_config(&config, &tools)?;
+        for warning in tools.warnings() {
+            tracing::warn!("{warning}");
+        }
         if let Some(caution) = crate::provider::model_caution(&config.provider.model) {
             tracing::warn!("{caution}");
         }
@@ -224,7 +230,7 @@ impl<'a> Assembly<'a> {
         }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
-        let dialer = Dialer::new(link, key, connector, wire_log.transpose()?);
+        let dialer = Dialer::new(link, tooling, key, connector, wire_log.transpose()?);
         Ok(Driver {
             clock,
             session,
@@ -327,7 +333,7 @@ fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, 
         Ok(client) => client,
         Err(fault) => {
             // None of them can work, and for one reason.
-            faults.push(BuildError { tool: first.tool.name.clone(), fault: crate::cli::chain(&fault) });
+            faults.push(BuildError { tool: first.tool.name.clone(), fault: crate::fault::chain(&fault) });
             return (builder, faults);
         }
     };
@@ -353,6 +359,12 @@ fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, 
 /// The name of this machine; empty where nobody gave it one.
 fn machine_name() -> String {
     std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// The servers of the configuration, started. On the runtime, if there is any.
+#[must_use]
+pub fn servers(config: &Config) -> Servers {
+    if config.tools.enabled { Servers::start(config.mcp.iter().cloned()) } else { Servers::default() }
 }
 
 fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
@@ -444,7 +456,14 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
     link.languages = provider.language.iter().cloned().collect();
     link.instruction =
         tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
-    link.tools = tools
+    link.tools = declarations(tools);
+    Ok(link)
+}
+
+/// The tools as the model is shown them.
+#[must_use]
+pub fn declarations(tools: &ToolSet) -> Vec<Declaration> {
+    tools
         .iter()
         .map(|tool| Declaration {
             name: tool.name().to_owned(),
@@ -452,8 +471,7 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
             schema: tool.schema().clone(),
             blocking: false,
         })
-        .collect();
-    Ok(link)
+        .collect()
 }
 
 /// Spreads the retries of a fleet that lost its service at one moment.

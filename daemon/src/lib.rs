@@ -42,6 +42,7 @@ pub mod speech;
 pub mod supervise;
 pub mod timeline;
 pub mod toolbox;
+pub mod tooling;
 pub mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -13,6 +13,7 @@ use units::CallKey;
 
 use crate::identity::Identity;
 use crate::speech;
+use crate::tooling::Tooling;
 
 /// Events that running tools may have waiting for the driver; more are dropped with a warning.
 const EVENTS: usize = 64;
@@ -30,7 +31,7 @@ pub enum Finished {
 
 /// The tools, and the calls that are running.
 pub struct Toolbox {
-    tools: ToolSet,
+    tools: Tooling,
     identity: Identity,
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
@@ -41,9 +42,9 @@ pub struct Toolbox {
 impl Toolbox {
     /// A toolbox of these tools.
     #[must_use]
-    pub fn new(tools: ToolSet, identity: Identity) -> Self {
+    pub fn new(tools: impl Into<Tooling>, identity: Identity) -> Self {
         Self {
-            tools,
+            tools: tools.into(),
             identity,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
@@ -59,11 +60,18 @@ impl Toolbox {
         Shelf { tools: self.tools.clone(), identity: self.identity.clone() }
     }
 
+    /// The tools, and when they change.
+    #[must_use]
+    pub const fn tooling(&self) -> &Tooling {
+        &self.tools
+    }
+
     /// Starts the call that `permit` allows. What comes of it is told by [`Toolbox::finished`], always.
     pub fn dispatch(&mut self, permit: Permit) {
         let call = permit.call_key();
-        let Some(tool) = self.tools.find(permit.name()).cloned() else {
-            // The catalog and the toolbox hold the same set, so this is a bug of ours; it is answered all the same.
+        let Some(tool) = self.tools.current().find(permit.name()).cloned() else {
+            // Catalog and toolbox read the same set, so this is a bug of ours, or the permit is from before a new
+            // conversation whose tools are others; it is answered all the same.
             error!(tool = permit.name(), "a permitted tool is not in the toolbox");
             let body = json!({"status": "error", "error": format!("the {} tool failed", permit.name())});
             let shaped = Shaped {
@@ -168,21 +176,22 @@ fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
 /// The session's view of the tools.
 #[derive(Clone, Debug)]
 pub struct Shelf {
-    tools: ToolSet,
+    tools: Tooling,
     identity: Identity,
 }
 
 impl Catalog for Shelf {
     fn spec(&self, name: &str) -> Option<ToolSpec> {
-        self.tools.find(name).map(spec)
+        self.tools.current().find(name).map(spec)
     }
 
     fn names(&self) -> Vec<String> {
-        self.tools.names().map(str::to_owned).collect()
+        self.tools.current().names().map(str::to_owned).collect()
     }
 
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {
-        let tool = self.tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
+        let tools = self.tools.current();
+        let tool = tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
         prepare(tool, &self.identity, args)
     }
 }

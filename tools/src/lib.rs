@@ -60,6 +60,8 @@ mod handler;
 pub mod http;
 mod import;
 pub mod kb;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod notify;
 mod result;
 mod secret;

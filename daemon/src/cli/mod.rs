@@ -114,6 +114,11 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
     }
 }
 
+/// What asynchronous work of a command runs on.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
 /// Loads the configuration or prints its faults.
 fn load(sources: &Sources) -> Result<Loaded, ExitCode> {
     Config::load(sources).map_err(|faults| complain(&faults))

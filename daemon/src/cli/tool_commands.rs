@@ -7,14 +7,17 @@ use std::time::Instant;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use session::{NeedsConsent, OutcomeStatus, Permit};
+use tokio::runtime::Runtime;
+use tools::mcp::Joined;
 use tools::{ErasedTool, ToolSet};
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
 use crate::toolbox::{self, run_alone};
+use crate::tooling::SETTLE_LIMIT;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -47,10 +50,35 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
         ToolsCommand::Test { .. } => &on_trial(config),
         ToolsCommand::List { .. } | ToolsCommand::Show { .. } => config,
     };
-    let tools = match assembly::tool_set(config, extend, Bus::Thread) {
+    let native = match assembly::tool_set(config, extend, Bus::Thread) {
         Ok(tools) => tools,
         Err(fault) => return fail(EXIT_CONFIG, chain(&fault)),
     };
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(cause) => {
+            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
+        }
+    };
+    let code = with_tools(command, config, &native, &runtime);
+    // A blocking thread that hangs (a resolver) must not hold up the end of the process.
+    runtime.shutdown_background();
+    code
+}
+
+/// Does it with the servers up, as a call needs them.
+fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
+    let servers = runtime.block_on(async {
+        let servers = assembly::servers(config);
+        for missing in servers.settled(SETTLE_LIMIT).await {
+            note(format_args!("caution: {missing}"));
+        }
+        servers
+    });
+    let Joined { tools, left_out } = servers.joined(native);
+    for left in left_out {
+        note(format_args!("caution: {left}"));
+    }
     match command {
         ToolsCommand::List { json: true } => {
             print(&json!(tools.iter().map(as_value).collect::<Vec<_>>()).to_string())
@@ -61,7 +89,7 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
             Err(code) => code,
         },
         ToolsCommand::Test { name, args } => match find(&tools, &name) {
-            Ok(tool) => test(&tools, tool, &args),
+            Ok(tool) => test(&tools, tool, &args, runtime),
             Err(code) => code,
         },
     }
@@ -111,7 +139,7 @@ fn effect(tool: &ErasedTool) -> &'static str {
 
 /// Runs one tool and prints what a live call would have brought: `ok`, `status`, `elapsed_ms`, `response`,
 /// `sent_to_model`.
-fn test(tools: &ToolSet, tool: &ErasedTool, args: &str) -> ExitCode {
+fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
     let args: Value = match serde_json::from_str(args) {
         Ok(args) => args,
         Err(cause) => return fail(2, format_args!("--args is not JSON: {cause}")),
@@ -132,15 +160,8 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str) -> ExitCode {
             Err(code) => return code,
         },
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(cause) => {
-            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
-        }
-    };
     let started = Instant::now();
     let (outcome, events) = runtime.block_on(run_alone(tools, &identity, permit));
-    runtime.shutdown_background();
     let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     for event in events.iter().chain(&outcome.events) {
         note(format_args!("screen event {}: {}", event.name, event.payload));

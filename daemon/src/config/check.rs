@@ -69,6 +69,7 @@ impl Check<'_> {
             tools: self.tools(&raw),
             // Its tables are read on their own: there may be any number of them.
             http_tools: Vec::new(),
+            mcp: Vec::new(),
             clips: self.clips(&raw),
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
@@ -411,14 +412,14 @@ fn non_empty(text: &str) -> Option<String> {
 }
 
 /// Scheme and host of a URL that has both and no user.
-fn parts(text: &str) -> Option<(String, String)> {
+pub(super) fn parts(text: &str) -> Option<(String, String)> {
     let uri: Uri = text.parse().ok()?;
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
     let host = authority.host();
     (!host.is_empty()).then(|| (uri.scheme_str().unwrap_or_default().to_owned(), host.to_owned()))
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

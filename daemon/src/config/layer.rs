@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Fault, Origin, Problem};
 use super::locate::{nearest, position};
 use super::schema::{Kind, NAME_RULE, Schema, Slot, dotted};
-use super::{Entry, http_tool, show};
+use super::{Entry, http_tool, mcp, show};
 
 /// What a variable of the environment begins with to be a key; sections are separated by `__` too.
 pub(super) const ENV_PREFIX: &str = "VOICED__";
@@ -25,6 +25,8 @@ pub(super) struct Layer {
     entries: Vec<(String, Entry)>,
     /// Its `[[tool]]` tables.
     pub tools: Vec<http_tool::Draft>,
+    /// Its `[[mcp]]` tables.
+    pub servers: Vec<mcp::Declared>,
 }
 
 /// Reads layers against a schema and keeps every fault.
@@ -38,7 +40,7 @@ impl Layer {
     pub(super) fn defaults(schema: &Schema) -> Self {
         let entry = |value| Entry { value, origin: Origin::Default };
         let entries = schema.leaves().into_iter().map(|(key, value)| (key, entry(value))).collect();
-        Self { entries, tools: Vec::new() }
+        Self { entries, tools: Vec::new(), servers: Vec::new() }
     }
 
     /// Its keys and values.
@@ -157,6 +159,10 @@ impl Reading<'_> {
         for (key, value) in table {
             if above.is_empty() && key.get_ref() == http_tool::KEY {
                 layer.tools.extend(http_tool::read(key.span().start, value, file, self.faults));
+                continue;
+            }
+            if above.is_empty() && key.get_ref() == mcp::KEY {
+                layer.servers.extend(mcp::read(key.span().start, value, file, self.faults));
                 continue;
             }
             above.push(key.get_ref().clone().into_owned());

@@ -19,6 +19,9 @@ mod key;
 mod layer;
 mod load;
 mod locate;
+mod mcp;
+#[cfg(test)]
+mod mcp_tests;
 mod raw;
 mod schema;
 mod show;
@@ -62,6 +65,8 @@ pub struct Config {
     pub tools: Tools,
     /// Tools that a web service carries out, in the order of the files.
     pub http_tools: Vec<DeclaredTool>,
+    /// Servers of other processes whose tools the model may call too.
+    pub mcp: Vec<tools::mcp::ServerConfig>,
     /// Clips by name.
     pub clips: BTreeMap<String, ClipSource>,
     /// The hardware.
