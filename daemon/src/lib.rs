@@ -35,6 +35,7 @@ pub mod config;
 pub mod demo;
 pub mod dial;
 pub mod driver;
+mod fault;
 pub mod identity;
 pub mod provider;
 pub mod speech;

@@ -116,6 +116,7 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::CallClosed { call, name, why } => {
             ("call.closed", json!({"call": call.0, "name": name, "why": why}))
         }
+        Notice::NoteDropped { text, why } => ("note.dropped", json!({"text": text, "why": why})),
         Notice::LateOutcome { call } => ("call.late", json!({"call": call.0})),
         Notice::ClipQueued { clip } => ("clip.queued", json!({"clip": clip})),
         Notice::Usage { input_tokens, output_tokens } => {

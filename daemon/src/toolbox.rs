@@ -226,9 +226,30 @@ pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<P
     let summary = tool.summary(&args).transpose()?;
     if let Some(char) = summary.as_deref().and_then(speech::unspeakable) {
         return Err(format!(
-            "the arguments hold the character {char:?}, which cannot be read aloud: leave it out"
+            "the sentence to be read aloud holds {char:?}, which a voice cannot say: leave it out"
         ));
     }
     let slots = tool.slots(&args)?;
     Ok(Prepared { args, digest, summary, slots })
+}
+
+#[cfg(test)]
+mod tests {
+    use tools::{Gate, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_aloud_is_said_of_the_sentence_whoever_wrote_it() {
+        // The arguments are empty: the character is the tool's own.
+        let schema = json!({"type": "object", "properties": {}});
+        let tool = ErasedTool::dynamic("stamp", "Stamps the form.", schema, |_: Value, _: Cx| async {
+            ToolResult::ok("It is stamped.")
+        });
+        let tool = tool.gate(Gate::voice(|_: &Value| "Stamp █.".to_owned()));
+        let tools = ToolSet::builder().tool(tool).build().expect("it is declared in full");
+        let tool = tools.find("stamp").expect("it was added");
+        let told = prepare(tool, &Identity::fixed(), &json!({})).expect_err("no voice says it");
+        assert_eq!(told, "the sentence to be read aloud holds '█', which a voice cannot say: leave it out");
+    }
 }

@@ -1,5 +1,7 @@
 //! Checks a model's arguments against the full schema, whatever was lowered for the provider.
 
+use std::collections::BTreeSet;
+
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
@@ -44,28 +46,122 @@ pub fn canonical(value: &Value) -> String {
     }
 }
 
-/// The checked arguments: unknown fields treated as said, whole numbers as integers where an integer is meant. Nothing
-/// else is coerced.
+/// The arguments of a call as the text some providers send them in. No text at all and `null` are no arguments.
 ///
 /// # Errors
-/// One text for the model that names every fault by JSON pointer, at most 600 characters.
-pub(crate) fn checked(
-    validator: &Validator,
-    schema: &Value,
-    args: &Value,
-    unknown: Unknown,
-) -> Result<Value, String> {
-    let Value::Object(_) = args else {
-        return Err("the arguments must be a JSON object".to_owned());
-    };
-    let mut args = args.clone();
-    let mut faults = Vec::new();
-    tidy(schema, &mut args, "", unknown, &mut faults);
-    faults.extend(validator.iter_errors(&args).map(|error| {
-        let at = error.instance_path().as_str();
-        (if at.is_empty() { ROOT } else { at }.to_owned(), error.to_string())
-    }));
-    if faults.is_empty() { Ok(args) } else { Err(told(&faults)) }
+/// For the model: it is not a JSON object.
+pub fn parse_arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Null) => Ok(Value::Object(Map::new())),
+        Ok(Value::Object(fields)) => Ok(Value::Object(fields)),
+        Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Err(NO_OBJECT.to_owned())
+        }
+        Err(error) => Err(format!("the arguments are not JSON: {error}")),
+    }
+}
+
+const NO_OBJECT: &str = "the arguments must be a JSON object";
+
+/// Stands for a value that is not shown.
+const MASK: &str = "***";
+
+/// What the arguments of one tool are checked against.
+pub(crate) struct Checks<'a> {
+    pub(crate) validator: &'a Validator,
+    pub(crate) schema: &'a Value,
+    pub(crate) unknown: Unknown,
+    /// Name of the tool, for the log.
+    pub(crate) tool: &'a str,
+    /// Some arguments are hidden: no text about a fault may quote a value.
+    pub(crate) secretive: bool,
+}
+
+impl Checks<'_> {
+    /// The checked arguments: unknown fields treated as said, whole numbers as integers where an integer is meant.
+    /// Nothing else is coerced. `null` is no arguments.
+    ///
+    /// # Errors
+    /// One text for the model that names every fault by JSON pointer, at most 600 characters.
+    pub(crate) fn checked(&self, args: &Value) -> Result<Value, String> {
+        let mut args = match args {
+            Value::Null => Value::Object(Map::new()),
+            Value::Object(_) => args.clone(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(NO_OBJECT.to_owned());
+            }
+        };
+        let mut faults = Vec::new();
+        self.tidy(self.schema, &mut args, "", &mut faults);
+        faults.extend(self.validator.iter_errors(&args).map(|error| {
+            let at = error.instance_path().as_str();
+            let text = if self.secretive { error.masked().to_string() } else { error.to_string() };
+            (if at.is_empty() { ROOT } else { at }.to_owned(), text)
+        }));
+        if faults.is_empty() { Ok(args) } else { Err(told(&faults)) }
+    }
+
+    /// What is told about a fault that only parsing found.
+    pub(crate) fn at_root(&self, fault: String) -> String {
+        let fault = if self.secretive { "they do not fit this tool".to_owned() } else { fault };
+        told(&[(ROOT.to_owned(), fault)])
+    }
+
+    fn tidy(&self, schema: &Value, value: &mut Value, at: &str, faults: &mut Vec<(String, String)>) {
+        match value {
+            Value::Object(fields) => {
+                let Some(Value::Object(known)) = schema.get("properties") else {
+                    return;
+                };
+                if is_closed(schema) {
+                    self.close(known, fields, at, faults);
+                }
+                for (key, field) in fields.iter_mut() {
+                    if let Some(schema) = known.get(key) {
+                        self.tidy(schema, field, &format!("{at}/{}", escaped(key)), faults);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(schema) = schema.get("items") {
+                    for (index, item) in items.iter_mut().enumerate() {
+                        self.tidy(schema, item, &format!("{at}/{index}"), faults);
+                    }
+                }
+            }
+            Value::Number(number) if means_integer(schema) => {
+                if let Some(whole) = number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
+                    *value = whole.into();
+                }
+            }
+            Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+
+    fn close(
+        &self,
+        known: &Map<String, Value>,
+        fields: &mut Map<String, Value>,
+        at: &str,
+        faults: &mut Vec<(String, String)>,
+    ) {
+        let strangers: Vec<String> = fields.keys().filter(|key| !known.contains_key(*key)).cloned().collect();
+        for key in strangers {
+            fields.remove(&key);
+            let place = format!("{at}/{}", escaped(&key));
+            match self.unknown {
+                // A name the model made up, so it is as long as the model likes; its value is nobody's business.
+                Unknown::Drop => {
+                    let field = shortened(&place, FAULT_CHARS_MAX);
+                    tracing::warn!(tool = self.tool, field, "unknown argument left out");
+                }
+                Unknown::Refuse => faults.push((place, "there is no such argument".to_owned())),
+            }
+        }
+    }
 }
 
 /// All faults in one text.
@@ -75,34 +171,16 @@ pub(crate) fn told(faults: &[(String, String)]) -> String {
     shortened(&faults.join("; "), FAULTS_CHARS_MAX)
 }
 
-fn tidy(schema: &Value, value: &mut Value, at: &str, unknown: Unknown, faults: &mut Vec<(String, String)>) {
+/// Masks the value of every field of these names, at any depth.
+pub(crate) fn mask(value: &mut Value, hidden: &BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
-            let Some(Value::Object(known)) = schema.get("properties") else {
-                return;
-            };
-            if is_closed(schema) {
-                close(known, fields, at, unknown, faults);
-            }
-            for (key, field) in fields.iter_mut() {
-                if let Some(schema) = known.get(key) {
-                    tidy(schema, field, &format!("{at}/{}", escaped(key)), unknown, faults);
-                }
+            for (name, field) in fields {
+                if hidden.contains(name) { *field = MASK.into() } else { mask(field, hidden) }
             }
         }
-        Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
-                for (index, item) in items.iter_mut().enumerate() {
-                    tidy(schema, item, &format!("{at}/{index}"), unknown, faults);
-                }
-            }
-        }
-        Value::Number(number) if means_integer(schema) => {
-            if let Some(whole) = number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
-                *value = whole.into();
-            }
-        }
-        Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) => {}
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, hidden)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -113,25 +191,6 @@ fn is_closed(schema: &Value) -> bool {
         ["patternProperties", "anyOf", "oneOf", "allOf", "if", "dependentSchemas", "unevaluatedProperties"];
     let extra = schema.get("additionalProperties");
     extra.is_none_or(|extra| *extra == Value::Bool(false)) && OPEN.iter().all(|key| schema.get(key).is_none())
-}
-
-fn close(
-    known: &Map<String, Value>,
-    fields: &mut Map<String, Value>,
-    at: &str,
-    unknown: Unknown,
-    faults: &mut Vec<(String, String)>,
-) {
-    let strangers: Vec<String> = fields.keys().filter(|key| !known.contains_key(*key)).cloned().collect();
-    for key in strangers {
-        fields.remove(&key);
-        match unknown {
-            Unknown::Drop => tracing::debug!(field = %format!("{at}/{key}"), "unknown argument left out"),
-            Unknown::Refuse => {
-                faults.push((format!("{at}/{}", escaped(&key)), "there is no such argument".to_owned()));
-            }
-        }
-    }
 }
 
 fn means_integer(schema: &Value) -> bool {

@@ -1,32 +1,22 @@
 //! Turns declarations into a checked set, or into the list of everything that is wrong with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::declare::{Declaration, Effect};
-use crate::handler::{HalMap, HasTools};
+use crate::declare::{Declaration, Origin};
+use crate::handler::{HalMap, HasTools, Need};
 use crate::set::{ErasedTool, ToolSet};
 
-/// Longest name; the limit of every live provider.
-const NAME_LEN_MAX: usize = 64;
+mod faults;
+mod lint;
 
-/// Names the daemon keeps for itself, and the prefix of those it may add.
-const RESERVED: [&str; 2] = ["end_call", "end_session"];
-const RESERVED_PREFIX: &str = "sys_";
+use faults::faults_of;
 
-const DESCRIPTION_CHARS: RangeInclusive<usize> = 3..=1000;
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
-
-/// Argument names by which a model could claim a person's consent.
-const CONSENT_PREFIXES: [&str; 3] = ["confirm", "approv", "consent"];
-
-/// Deepest nesting of a schema; deeper ones are beyond what live models fill in reliably.
-const SCHEMA_DEPTH_MAX: usize = 5;
+/// What a set is called in the log where nobody has named it.
+const SET_NAME: &str = "Tools";
 
 /// One thing wrong with one tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,14 +44,41 @@ impl fmt::Display for BuildErrors {
     }
 }
 
+/// One thing about the tools that works and will be regretted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildWarning {
+    /// The tool's name, or the component's; `None` if it is about all tools together.
+    pub tool: Option<String>,
+    /// Thing, value and remedy.
+    pub text: String,
+}
+
+impl fmt::Display for BuildWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tool {
+            Some(tool) => write!(f, "tool `{tool}`: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
 /// Collects handles and declarations.
 #[derive(Debug, Default)]
 pub struct ToolSetBuilder {
+    name: Option<String>,
     hal: HalMap,
     declarations: Vec<Declaration>,
+    warnings: Vec<BuildWarning>,
 }
 
 impl ToolSetBuilder {
+    /// What the set is called in the log.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     /// Gives a handle to every tool that asks for `Hal<T>`.
     #[must_use]
     pub fn hal<T: ?Sized + Send + Sync + 'static>(mut self, handle: Arc<T>) -> Self {
@@ -83,158 +100,95 @@ impl ToolSetBuilder {
         self
     }
 
-    /// Checks everything.
+    /// Adds every tool of a component that this device may not have. Without it they are left out, and one warning
+    /// says so by `name`.
+    #[must_use]
+    pub fn component_if(self, name: &str, component: Option<Arc<impl HasTools + ?Sized>>) -> Self {
+        match component {
+            Some(component) => self.component(component),
+            None => self.missing(name, "this device does not have it: its tools are left out".to_owned()),
+        }
+    }
+
+    fn missing(mut self, name: &str, text: String) -> Self {
+        self.warnings.push(BuildWarning { tool: Some(name.to_owned()), text });
+        self
+    }
+
+    /// Checks everything. What it finds that is no fault is in [`ToolSet::warnings`].
     ///
     /// # Errors
     /// Every fault of every tool.
     pub fn build(self) -> Result<ToolSet, BuildErrors> {
+        let set: Arc<str> = self.name.as_deref().unwrap_or(SET_NAME).into();
         let hal = Arc::new(self.hal);
+        let mut warnings = self.warnings;
         let mut faults = Vec::new();
         let mut tools = Vec::new();
-        let mut seen = BTreeSet::new();
-        for declaration in self.declarations {
+        let mut seen: BTreeMap<String, Origin> = BTreeMap::new();
+        for mut declaration in self.declarations {
+            let name = declaration.name.clone();
+            let mut warn = |text| warnings.push(BuildWarning { tool: Some(name.clone()), text });
+            if let Some(need) = lacking(&declaration, &hal) {
+                warn(format!("left out: this device has no `{}`", need.type_name));
+                continue;
+            }
+            take_hidden(&mut declaration);
             let mut found = faults_of(&declaration, &hal);
-            if !seen.insert(declaration.name.clone()) {
-                found.push("the name is taken by an earlier tool".to_owned());
+            if let Some(earlier) = seen.get(&name) {
+                let origin = &declaration.origin;
+                found.push(format!(
+                    "the name is taken twice: by a tool of origin {earlier} and by one of {origin}"
+                ));
+            } else {
+                seen.insert(name.clone(), declaration.origin.clone());
             }
             let validator = jsonschema::options()
                 .with_draft(jsonschema::Draft::Draft202012)
+                .should_validate_formats(true)
                 .offline()
                 .build(&declaration.schema)
                 .map_err(|error| found.push(format!("the schema is not valid JSON Schema: {error}")));
             if let (Ok(validator), true) = (validator, found.is_empty()) {
-                tools.push(ErasedTool::new(declaration, validator, Arc::clone(&hal)));
+                lint::doubts(&declaration).into_iter().for_each(&mut warn);
+                tools.push(ErasedTool::new(declaration, validator, Arc::clone(&hal), Arc::clone(&set)));
             } else {
-                let tool = declaration.name;
-                faults.extend(found.into_iter().map(|fault| BuildError { tool: tool.clone(), fault }));
+                faults.extend(found.into_iter().map(|fault| BuildError { tool: name.clone(), fault }));
             }
         }
-        if faults.is_empty() { Ok(ToolSet::new(tools)) } else { Err(BuildErrors(faults)) }
+        if !faults.is_empty() {
+            return Err(BuildErrors(faults));
+        }
+        warnings.extend(lint::doubts_about_all(&tools));
+        Ok(ToolSet::new(tools, warnings))
     }
 }
 
-fn faults_of(tool: &Declaration, hal: &HalMap) -> Vec<String> {
-    let mut faults = Vec::new();
-    faults.extend(name_fault(&tool.name, tool.built_in));
-    let chars = tool.description.chars().count();
-    if !DESCRIPTION_CHARS.contains(&chars) {
-        faults.push(format!(
-            "the description has {chars} characters: expected 3..=1000; write a doc comment on the argument struct"
-        ));
-    }
-    if !TIMEOUT.contains(&tool.timeout) {
-        faults.push(format!("the timeout is {:?}: expected 1 s..=30 s", tool.timeout));
-    }
-    faults.extend(consent_faults(tool));
-    faults.extend(schema_faults(&tool.schema));
-    for need in &tool.needs {
-        if !hal.has(need) {
-            faults.push(format!(
-                "it needs `Hal<{0}>`: give one with `.hal::<{0}>(..)`, or leave the tool out",
-                need.type_name
-            ));
-        }
-    }
-    faults
+/// The handle for want of which an optional tool is left out.
+fn lacking<'a>(declaration: &'a Declaration, hal: &HalMap) -> Option<&'a Need> {
+    declaration.needs.iter().find(|need| declaration.marks.optional && !hal.has(need))
 }
 
-fn name_fault(name: &str, built_in: bool) -> Option<String> {
-    if name.contains("{{closure}}") {
-        return Some("a closure has no name: give one with `.named(..)`".to_owned());
-    }
-    let first_fits = name.starts_with(|ch: char| ch.is_ascii_alphabetic() || ch == '_');
-    if !first_fits
-        || name.len() > NAME_LEN_MAX
-        || !name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_')
-    {
-        return Some(
-            "the name does not fit: expected 1 to 64 letters, digits or `_`, not a digit first".to_owned(),
-        );
-    }
-    if !built_in && (RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX)) {
-        return Some("the name is reserved for the daemon".to_owned());
-    }
-    None
-}
-
-fn consent_faults(tool: &Declaration) -> Vec<String> {
-    let mut faults = Vec::new();
-    if let Some(reason) = &tool.ungated {
-        if tool.gate.is_some() {
-            faults.push("it has a gate and a reason for having none: keep one".to_owned());
-        }
-        if reason.trim().is_empty() {
-            faults.push(
-                "the reason for having no gate is empty: write down why nobody need be asked".to_owned(),
-            );
-        }
-    }
-    match tool.effect {
-        Effect::Outbound if tool.gate.is_none() && tool.ungated.is_none() => faults.push(
-            "it is outbound and has no gate: add `.gate(..)`, or say `.ungated(\"why\")`, or give it its true effect"
-                .to_owned(),
-        ),
-        Effect::Outbound | Effect::Local | Effect::Read => {}
-    }
-    if tool.gate.is_some() {
-        for name in property_names(&tool.schema) {
-            let lower = name.to_ascii_lowercase();
-            if CONSENT_PREFIXES.iter().any(|prefix| lower.starts_with(prefix)) {
-                faults.push(format!(
-                    "argument `{name}` lets the model claim consent: remove it; the gate asks"
-                ));
+/// Moves the `x-hidden` keywords of the schema to the marks: they are ours, and no part of what a model is told.
+fn take_hidden(declaration: &mut Declaration) {
+    fn take(node: &mut Value, hidden: &mut BTreeSet<String>) {
+        match node {
+            Value::Object(fields) => {
+                if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+                    for (name, property) in properties {
+                        let keyword =
+                            property.as_object_mut().and_then(|keywords| keywords.remove("x-hidden"));
+                        if keyword == Some(Value::Bool(true)) {
+                            hidden.insert(name.clone());
+                        }
+                    }
+                }
+                fields.values_mut().for_each(|field| take(field, hidden));
             }
+            Value::Array(items) => items.iter_mut().for_each(|item| take(item, hidden)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    faults
-}
-
-fn schema_faults(schema: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    if schema.get("type").and_then(Value::as_str) != Some("object") {
-        faults.push("the arguments are not a JSON object: make them a struct with named fields".to_owned());
-    }
-    if mentions_ref(schema) {
-        faults.push("the schema has a `$ref`: arguments cannot be recursive".to_owned());
-    }
-    let depth = depth(schema);
-    if depth > SCHEMA_DEPTH_MAX {
-        faults.push(format!("the arguments nest {depth} deep: expected at most {SCHEMA_DEPTH_MAX}"));
-    }
-    faults
-}
-
-fn property_names(schema: &Value) -> Vec<String> {
-    let mut names = Vec::new();
-    walk(schema, &mut |node| {
-        if let Some(Value::Object(properties)) = node.get("properties") {
-            names.extend(properties.keys().cloned());
-        }
-    });
-    names
-}
-
-fn mentions_ref(schema: &Value) -> bool {
-    let mut found = false;
-    walk(schema, &mut |node| found |= node.get("$ref").is_some_and(Value::is_string));
-    found
-}
-
-fn walk(node: &Value, visit: &mut impl FnMut(&Value)) {
-    visit(node);
-    match node {
-        Value::Object(fields) => fields.values().for_each(|field| walk(field, visit)),
-        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// How many objects and arrays of arguments lie inside one another, the root counted.
-fn depth(schema: &Value) -> usize {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let inner = properties.into_iter().flat_map(|known| known.values()).chain(schema.get("items"));
-    match schema.get("type").and_then(Value::as_str) {
-        Some("object" | "array") => 1 + inner.map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
+    let Declaration { schema, marks, .. } = declaration;
+    take(schema, &mut marks.hidden);
 }

@@ -16,6 +16,14 @@ use crate::cx::Cx;
 use crate::handler::{HalMap, Need};
 use crate::result::{RawOutcome, ToolError};
 
+mod gate;
+mod marks;
+
+pub use gate::Gate;
+pub(crate) use gate::{ErasedGate, is_placeholder};
+pub(crate) use marks::Marks;
+pub use marks::{BUDGET_DEFAULT, OnBargeIn, Origin, PreCall};
+
 /// Time from dispatch to answer where a tool sets none: long enough for a slow bus, short enough to wait for in silence.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(8);
 
@@ -31,63 +39,6 @@ pub enum Effect {
     Outbound,
 }
 
-/// How a person is asked before a tool runs. Typed by the tool's arguments, so the question is rendered from the very
-/// values that will run, and the gate of another tool does not fit.
-pub struct Gate<A> {
-    summary: Render<A, String>,
-    slots: Render<A, Vec<String>>,
-}
-
-type Render<A, T> = Box<dyn Fn(&A) -> T + Send + Sync>;
-
-impl<A> Gate<A> {
-    /// Asked and answered by voice. `summary` renders one statement of what will be done, such as
-    /// `Send 'closed' to 0 7 7 0 0.`; the device speaks it and adds its own question. It must not end in a word that
-    /// is an answer.
-    pub fn voice(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
-        Self { summary: Box::new(summary), slots: Box::new(|_| Vec::new()) }
-    }
-
-    /// The pieces that must be heard exactly: digits, amounts, names.
-    #[must_use]
-    pub fn slots(mut self, slots: impl Fn(&A) -> Vec<String> + Send + Sync + 'static) -> Self {
-        self.slots = Box::new(slots);
-        self
-    }
-}
-
-impl<A> fmt::Debug for Gate<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gate::voice")
-    }
-}
-
-/// A [`Gate`] with its argument type erased.
-pub(crate) trait ErasedGate: Send + Sync {
-    /// The arguments with every default written out: what is shown, hashed and run.
-    fn canonical(&self, args: &Value) -> Result<Value, String>;
-    fn summary(&self, args: &Value) -> Result<String, String>;
-    fn slots(&self, args: &Value) -> Result<Vec<String>, String>;
-}
-
-impl<A: DeserializeOwned + Serialize> ErasedGate for Gate<A> {
-    fn canonical(&self, args: &Value) -> Result<Value, String> {
-        crate::shape::to_json(&parse::<A>(args)?).map_err(|fault| fault.to_string())
-    }
-
-    fn summary(&self, args: &Value) -> Result<String, String> {
-        Ok((self.summary)(&parse(args)?))
-    }
-
-    fn slots(&self, args: &Value) -> Result<Vec<String>, String> {
-        Ok((self.slots)(&parse(args)?))
-    }
-}
-
-fn parse<A: DeserializeOwned>(args: &Value) -> Result<A, String> {
-    A::deserialize(args).map_err(|error| error.to_string())
-}
-
 pub(crate) type Body = Arc<dyn Fn(Value, &Cx, &HalMap) -> BoxFuture<'static, RawOutcome> + Send + Sync>;
 
 /// A tool as declared, with its argument type erased. Nothing about it is checked yet.
@@ -100,10 +51,13 @@ pub struct Declaration {
     pub(crate) ungated: Option<String>,
     pub(crate) rules: Option<String>,
     pub(crate) on_failure: Option<String>,
-    pub(crate) needs_result_now: bool,
+    pub(crate) marks: Marks,
+    pub(crate) origin: Origin,
     pub(crate) timeout: Duration,
     pub(crate) needs: Vec<Need>,
     pub(crate) body: Body,
+    /// Arguments that choices were given for and that do not exist.
+    pub(crate) misfits: Vec<String>,
     /// One of ours: may carry a reserved name.
     pub(crate) built_in: bool,
     pub(crate) ends_session: bool,
@@ -175,10 +129,12 @@ impl<A: 'static> ToolBuilder<A> {
             ungated: None,
             rules: None,
             on_failure: None,
-            needs_result_now: false,
+            marks: Marks::default(),
+            origin: Origin::Native,
             timeout: TIMEOUT_DEFAULT,
             needs,
             body,
+            misfits: Vec::new(),
             built_in: false,
             ends_session: false,
         };
@@ -194,6 +150,18 @@ impl<A: 'static> ToolBuilder<A> {
     /// Another description than the doc comment of the arguments: what it does and when to use it, 3 to 1000 characters.
     pub fn described(mut self, description: impl Into<String>) -> Self {
         self.declaration.description = description.into();
+        self
+    }
+
+    /// The values an argument may have, where they are known only at run time: the model chooses from them.
+    pub fn choices<T: Into<Value>>(mut self, argument: &str, values: impl IntoIterator<Item = T>) -> Self {
+        let property = self.declaration.schema.pointer_mut(&format!("/properties/{argument}"));
+        match property.and_then(Value::as_object_mut) {
+            Some(property) => {
+                property.insert("enum".to_owned(), values.into_iter().map(Into::into).collect());
+            }
+            None => self.declaration.misfits.push(argument.to_owned()),
+        }
         self
     }
 
@@ -228,12 +196,6 @@ impl<A: 'static> ToolBuilder<A> {
     /// What the model should do when it fails, where the failure itself does not say.
     pub fn on_failure(mut self, instruction: impl Into<String>) -> Self {
         self.declaration.on_failure = Some(instruction.into());
-        self
-    }
-
-    /// The model is asked to speak again as soon as it has finished. Without it the result is filed silently.
-    pub fn needs_result_now(mut self) -> Self {
-        self.declaration.needs_result_now = true;
         self
     }
 

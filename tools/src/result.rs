@@ -1,13 +1,14 @@
 //! What a tool returns: what may be said, what is shown, and what only the log keeps.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cx::Cancelled;
-use crate::shape::{Fault, to_json};
+use crate::shape::{Fault, Status, to_json};
 
 /// What a run of a tool gives, before it is shaped for the model.
 pub type RawOutcome = Result<ToolResult, ToolError>;
@@ -33,6 +34,9 @@ pub(crate) enum Content {
     Failed { error: String, data: Option<Value> },
     /// A value without words of its own.
     Plain(Value),
+    /// What a service answered: its own status, passed through, and what it sent below `result`.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only a tool that speaks HTTP makes one"))]
+    Answered { ended: Status, body: Map<String, Value> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +80,46 @@ impl ToolResult {
         }
     }
 
+    /// What a service answered, or that it did not. `body` is what the model reads; what comes from outside stands below
+    /// its `result`.
+    #[cfg(feature = "http")]
+    pub(crate) fn answered(ended: Status, body: Map<String, Value>) -> Self {
+        Self::with(Content::Answered { ended, body })
+    }
+
+    /// The same without the fields that are not for the model, wherever they stand in its data.
+    pub(crate) fn without(mut self, hidden: &BTreeSet<String>) -> Self {
+        match &mut self.content {
+            Content::Said { data, .. } | Content::Failed { data, .. } => {
+                if let Some(data) = data {
+                    strip(data, hidden);
+                }
+            }
+            Content::Plain(value) => {
+                let whole = value.clone();
+                strip(value, hidden);
+                // What is left may look like a search that found nothing, which it was not.
+                if *value != whole {
+                    let data = Some(std::mem::take(value));
+                    self.content = Content::Said { status: Said::Success, message: String::new(), data };
+                }
+            }
+            Content::Answered { body, .. } => {
+                if let Some(data) = body.get_mut("result") {
+                    strip(data, hidden);
+                }
+            }
+        }
+        self
+    }
+
     /// Structured data for the model, under `result`. Keep it small: the model reads all of it.
     pub fn data(mut self, data: impl Serialize) -> Self {
         match to_json(&data) {
             Ok(value) => match &mut self.content {
                 Content::Said { data, .. } | Content::Failed { data, .. } => *data = Some(value),
                 Content::Plain(plain) => *plain = value,
+                Content::Answered { body, .. } => drop(body.insert("result".to_owned(), value)),
             },
             Err(fault) => self.fault = self.fault.or(Some(fault)),
         }
@@ -113,6 +151,17 @@ impl ToolResult {
     pub fn silent_ok(mut self) -> Self {
         self.silent_ok = true;
         self
+    }
+}
+
+fn strip(value: &mut Value, hidden: &BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !hidden.contains(name));
+            fields.values_mut().for_each(|field| strip(field, hidden));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, hidden)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

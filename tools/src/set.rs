@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::BoxFuture;
-use crate::args::{ROOT, Unknown, checked, told};
-use crate::build::ToolSetBuilder;
+use crate::args::{Checks, Unknown, mask};
+use crate::build::{BuildWarning, ToolSetBuilder};
 use crate::cx::Cx;
-use crate::declare::{Declaration, Effect, ToolBuilder};
+use crate::declare::{Declaration, Effect, Marks, Origin, ToolBuilder};
 use crate::handler::HalMap;
 use crate::result::{IntoResult, RawOutcome, ToolError};
 use crate::shape::{Shaped, shape};
@@ -36,6 +36,8 @@ struct Inner {
     declaration: Declaration,
     validator: Validator,
     hal: Arc<HalMap>,
+    /// Name of the set it belongs to.
+    set: Arc<str>,
 }
 
 impl fmt::Debug for ErasedTool {
@@ -45,8 +47,13 @@ impl fmt::Debug for ErasedTool {
 }
 
 impl ErasedTool {
-    pub(crate) fn new(declaration: Declaration, validator: Validator, hal: Arc<HalMap>) -> Self {
-        Self(Arc::new(Inner { declaration, validator, hal }))
+    pub(crate) fn new(
+        declaration: Declaration,
+        validator: Validator,
+        hal: Arc<HalMap>,
+        set: Arc<str>,
+    ) -> Self {
+        Self(Arc::new(Inner { declaration, validator, hal, set }))
     }
 
     /// Declares a tool whose schema is known only at run time. `schema` is a JSON Schema whose root is an object.
@@ -99,12 +106,6 @@ impl ErasedTool {
         self.0.declaration.ungated.as_deref()
     }
 
-    /// Whether the model is asked to speak again as soon as it has finished.
-    #[must_use]
-    pub fn needs_result_now(&self) -> bool {
-        self.0.declaration.needs_result_now
-    }
-
     /// From dispatch to answer.
     #[must_use]
     pub fn timeout(&self) -> Duration {
@@ -115,6 +116,16 @@ impl ErasedTool {
     #[must_use]
     pub fn ends_session(&self) -> bool {
         self.0.declaration.ends_session
+    }
+
+    /// Where its declaration comes from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.0.declaration.origin
+    }
+
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.0.declaration.marks
     }
 
     /// Its rules for the prompt.
@@ -129,18 +140,35 @@ impl ErasedTool {
     /// One text for the model that names every fault by JSON pointer, at most 600 characters.
     pub fn prepare(&self, args: &Value) -> Result<Value, String> {
         let Inner { declaration, validator, .. } = &*self.0;
-        let Some(gate) = &declaration.gate else {
-            return checked(validator, &declaration.schema, args, Unknown::Drop);
+        let rules = Checks {
+            validator,
+            schema: &declaration.schema,
+            unknown: if self.is_gated() { Unknown::Refuse } else { Unknown::Drop },
+            tool: self.name(),
+            secretive: !declaration.marks.hidden.is_empty(),
         };
-        let args = checked(validator, &declaration.schema, args, Unknown::Refuse)?;
-        let written =
-            self.caught(|| gate.canonical(&args)).map_err(|fault| told(&[(ROOT.to_owned(), fault)]))?;
+        let args = rules.checked(args)?;
+        let Some(gate) = &declaration.gate else {
+            return Ok(args);
+        };
+        let written = self.caught(|| gate.canonical(&args)).map_err(|fault| rules.at_root(fault))?;
         // What is written back must mean the same: else the question would be about other values than those that run.
-        let again = checked(validator, &declaration.schema, &written, Unknown::Refuse)?;
-        match self.caught(|| gate.canonical(&again))? == written {
-            true => Ok(again),
-            false => Err("the arguments change when they are written back; this tool is broken".to_owned()),
+        let again = rules.checked(&written)?;
+        if self.caught(|| gate.canonical(&again))? != written {
+            return Err("the arguments change when they are written back; this tool is broken".to_owned());
         }
+        match self.caught(|| gate.placeholder(&again))? {
+            Some(fault) => Err(fault),
+            None => Ok(again),
+        }
+    }
+
+    /// The arguments as a transcript or a timeline may show them: hidden fields masked.
+    #[must_use]
+    pub fn masked(&self, args: &Value) -> Value {
+        let mut args = args.clone();
+        mask(&mut args, &self.marks().hidden);
+        args
     }
 
     /// The statement a person is asked to agree to, rendered from canonical arguments. `None` if there is no gate.
@@ -179,10 +207,26 @@ impl ErasedTool {
     pub fn run(&self, args: Value, cx: Cx) -> BoxFuture<'static, Shaped> {
         let tool = self.clone();
         Box::pin(async move {
+            let begun = Instant::now();
             let outcome = tool.bounded(args, &cx).await;
-            let Declaration { name, on_failure, .. } = &tool.0.declaration;
-            shape(name, outcome, on_failure.as_deref())
+            tool.measured(begun.elapsed());
+            let Declaration { name, on_failure, marks, .. } = &tool.0.declaration;
+            shape(name, outcome.map(|result| result.without(&marks.hidden)), on_failure.as_deref())
         })
+    }
+
+    /// One line for a tool that kept a person waiting. Nobody waits for a job.
+    fn measured(&self, took: Duration) {
+        let Marks { budget, job, .. } = *self.marks();
+        if took > budget && !job {
+            tracing::warn!(
+                "tool {}.{} took {}ms, over the {}ms budget; the user waited for it",
+                self.0.set,
+                self.name(),
+                took.as_millis(),
+                budget.as_millis()
+            );
+        }
     }
 
     async fn bounded(&self, args: Value, cx: &Cx) -> RawOutcome {
@@ -240,6 +284,7 @@ impl ErasedTool {
 pub struct ToolSet {
     tools: Arc<[ErasedTool]>,
     by_name: Arc<BTreeMap<String, usize>>,
+    warnings: Arc<[BuildWarning]>,
 }
 
 impl ToolSet {
@@ -248,9 +293,15 @@ impl ToolSet {
         ToolSetBuilder::default()
     }
 
-    pub(crate) fn new(tools: Vec<ErasedTool>) -> Self {
+    pub(crate) fn new(tools: Vec<ErasedTool>, warnings: Vec<BuildWarning>) -> Self {
         let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name().to_owned(), at)).collect();
-        Self { tools: tools.into(), by_name: Arc::new(by_name) }
+        Self { tools: tools.into(), by_name: Arc::new(by_name), warnings: warnings.into() }
+    }
+
+    /// What the build found that works and will be regretted, for whoever starts the daemon.
+    #[must_use]
+    pub fn warnings(&self) -> &[BuildWarning] {
+        &self.warnings
     }
 
     /// All tools, in the order they were declared.
@@ -280,14 +331,7 @@ impl ToolSet {
     /// The rules of every tool under [`RULES_HEADING`], in the order they were declared. Empty if there are none.
     #[must_use]
     pub fn rules(&self) -> String {
-        let rules: Vec<&str> = self
-            .tools
-            .iter()
-            .filter_map(ErasedTool::rules)
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-            .collect();
-        if rules.is_empty() { String::new() } else { format!("{RULES_HEADING}\n{}", rules.join("\n\n")) }
+        self.whole().rules()
     }
 }
 

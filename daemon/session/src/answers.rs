@@ -3,6 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::ledger::Change;
+use crate::tool::OutcomeStatus;
+
 /// Names listed in full; of a longer list the nearest [`NAMES_NEAR`] are.
 const NAMES_MAX: usize = 24;
 const NAMES_NEAR: usize = 8;
@@ -77,21 +80,28 @@ pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
     format!("[result of {name} requested earlier] {body}")
 }
 
-/// What the model is told when a call it took back had been carried out all the same.
-pub(crate) fn truth_note(name: &str) -> String {
-    format!("[{name} had already been carried out when it was cancelled]")
+/// What the model is told of a call that it took back, if there is anything to tell.
+pub(crate) fn taken_back_note(name: &str, change: Change) -> Option<String> {
+    match change {
+        Change::Nothing => None,
+        Change::Made => Some(format!("[{name} had already been carried out when it was cancelled]")),
+        Change::Doubtful => Some(format!(
+            "[{name} had already begun when it was cancelled; whether it finished is not known]"
+        )),
+    }
 }
 
-/// What the model is told when a call that was given up has been carried out all the same.
-pub(crate) fn late_truth_note(name: &str) -> String {
-    format!("[{name} has been carried out after all, though it had not finished in time]")
-}
-
-/// The same when nobody knows whether it has been.
-pub(crate) fn late_doubt_note(name: &str) -> String {
-    format!(
-        "[{name} had begun after all, though it had not finished in time; whether it finished is not known]"
-    )
+/// What the model is told of a call that was given up and `answered` as such, if there is anything to add.
+pub(crate) fn late_note(name: &str, answered: OutcomeStatus, change: Change) -> Option<String> {
+    match change {
+        Change::Made => {
+            Some(format!("[{name} has been carried out after all, though it had not finished in time]"))
+        }
+        Change::Doubtful if answered != OutcomeStatus::Unknown => Some(format!(
+            "[{name} had begun after all, though it had not finished in time; whether it finished is not known]"
+        )),
+        Change::Nothing | Change::Doubtful => None,
+    }
 }
 
 fn nearest(name: &str, mut names: Vec<String>) -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::Output;
 use crate::answers;
 use crate::confirm::{Proposal, Verdict};
 use crate::engage::Run;
-use crate::ledger::{Loose, Open, Owes, Place, Response, Stage};
+use crate::ledger::{Change, Loose, Open, Owes, Place, Response, Running, Stage};
 use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent, ProviderCall};
 use crate::session::Session;
@@ -36,33 +36,33 @@ impl Session {
         let room = PLACES_MAX.saturating_sub(self.ledger.places()).min(CALLS_MAX);
         let mut calls = calls.into_iter();
         for ProviderCall { id, name, args } in calls.by_ref().take(room) {
-            if !self.ledger.is_first(id.as_deref()) {
+            if self.ledger.knows(conversation, id.as_deref()) {
                 self.cx.notice(Notice::DuplicateCall { id: id.unwrap_or_default(), name });
                 continue;
             }
             let key = self.ledger.admit(response, id);
             self.cx.notice(Notice::CallArrived { call: key, name: name.clone(), args: args.clone() });
             match self.check(&name, &args) {
-                Err((body, owes)) => self.ledger.fill(key, name, body, owes, false),
+                Err((body, owes)) => self.ledger.fill(key, name, body, owes, Change::Nothing),
                 Ok((spec, prepared)) => {
                     let proposal = Proposal { key, spec, prepared, turn: self.person.turn() };
                     self.decide(response, proposal, true);
                 }
             }
         }
-        self.refuse_rest(calls);
+        self.refuse_rest(conversation, calls);
     }
 
     /// Answers at once what the ledger has no room for, without looking at it.
-    fn refuse_rest(&mut self, mut rest: impl Iterator<Item = ProviderCall>) {
+    fn refuse_rest(&mut self, conversation: u64, mut rest: impl Iterator<Item = ProviderCall>) {
         let mut refused = Vec::new();
         for ProviderCall { id, name, .. } in rest.by_ref().take(REFUSED_MAX) {
-            if !self.ledger.is_first(id.as_deref()) {
+            if self.ledger.knows(conversation, id.as_deref()) {
                 continue;
             }
             let body = answers::too_many_calls();
-            let call = self.ledger.pass();
-            self.answered(call, &name, &body, FollowUp::Silent);
+            let call = self.ledger.refuse(id.as_deref());
+            self.tell_answered(call, &name, &body, FollowUp::Silent);
             refused.push(Answer { id, name, body, follow_up: FollowUp::Silent });
         }
         if !refused.is_empty() {
@@ -70,7 +70,7 @@ impl Session {
         }
         if let Some(ProviderCall { name, .. }) = rest.next() {
             let why = "too many calls at once: it and all that came after it are dropped";
-            self.cx.notice(Notice::CallClosed { call: self.ledger.pass(), name, why });
+            self.cx.notice(Notice::CallClosed { call: self.ledger.next_key(), name, why });
         }
     }
 
@@ -126,16 +126,16 @@ impl Session {
         }
         let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_relinked);
         let epoch = self.link.epoch();
-        let done = self.ledger.remembered(self.cx.now, (&name, &digest), proposal.turn, epoch, windows);
+        let done = self.ledger.finished.recall(self.cx.now, (&name, &digest), proposal.turn, epoch, windows);
         if let Some(body) = done.map(answers::repeated) {
-            self.ledger.fill(key, name, body, Owes::SpeechIfNone, false);
+            self.ledger.fill(key, name, body, Owes::SpeechIfNone, Change::Nothing);
             return;
         }
         match self.gate.judge(&mut self.cx, &self.person, proposal, patient) {
             Verdict::Run(permit) => {
                 self.ledger.keep(key, Open { name, response, stage: Stage::Queued(permit, spec) });
             }
-            Verdict::Answer(body, owes) => self.ledger.fill(key, name, body, owes, false),
+            Verdict::Answer(body, owes) => self.ledger.fill(key, name, body, owes, Change::Nothing),
             Verdict::Held(proposal) => {
                 self.cx.after(Timer::HeldCall, self.cx.config.gate.evidence_grace);
                 self.ledger.keep(key, Open { name, response, stage: Stage::Held(proposal) });
@@ -180,46 +180,39 @@ impl Session {
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
         let ends = running.spec.ends_session && status == OutcomeStatus::Success;
-        let owes = match status {
-            OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
-            OutcomeStatus::Cancelled => Owes::Silence,
-            OutcomeStatus::Success if ends => Owes::Silence,
-            OutcomeStatus::Success if running.spec.needs_result_now || running.agreed => Owes::Speech,
-            OutcomeStatus::Success => Owes::SpeechIfNone,
-        };
-        let changed = running.spec.effect != Effect::Read && status != OutcomeStatus::Cancelled;
+        let owes = owed(&running, status);
+        let change = Change::of(running.spec.effect, status);
         if ends {
             self.begin_ending(call, self.ledger.spoke(response));
         }
         if let Some(clip) = clip_after {
             self.queue_clip(response, clip);
         }
-        self.answer(call, name, body, owes, changed);
+        self.answer(call, name, body, owes, change);
     }
 
-    /// The outcome of a call that is not owed an answer: the model must at least know the truth.
+    /// The outcome of a call that is not owed an answer: the model must at least know the truth. It reads it in the
+    /// answer if that is not sent yet, so that it never reads something else after it.
     fn on_unexpected_outcome(&mut self, call: CallKey, status: OutcomeStatus, body: &Value) {
-        let truth = self.ledger.take_loose(call).and_then(|(running, why)| {
-            self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, body);
-            let name = &running.spec.name;
-            match (why, status) {
-                _ if running.spec.effect == Effect::Read => None,
-                (Loose::TakenBack, OutcomeStatus::Success | OutcomeStatus::Unknown) => {
-                    Some(answers::truth_note(name))
+        let Some((running, why)) = self.ledger.take_loose(call) else {
+            self.cx.notice(Notice::LateOutcome { call });
+            return;
+        };
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, body);
+        let change = Change::of(running.spec.effect, status);
+        let note = match why {
+            Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
+            Loose::GivenUp { .. } if status == OutcomeStatus::Cancelled => None,
+            Loose::GivenUp { answered } => {
+                if self.ledger.correct(call, body, owed(&running, status), change) {
+                    return;
                 }
-                (Loose::GivenUp { .. }, OutcomeStatus::Success) => Some(answers::late_truth_note(name)),
-                (Loose::GivenUp { answered: OutcomeStatus::Error }, OutcomeStatus::Unknown) => {
-                    Some(answers::late_doubt_note(name))
-                }
-                (
-                    Loose::TakenBack | Loose::GivenUp { .. },
-                    OutcomeStatus::Error | OutcomeStatus::Cancelled | OutcomeStatus::Unknown,
-                ) => None,
+                answers::late_note(&running.spec.name, answered, change)
             }
-        });
-        match truth {
+        };
+        match note {
             Some(note) => self.note(note),
             None => self.cx.notice(Notice::LateOutcome { call }),
         }
@@ -237,8 +230,9 @@ impl Session {
         } else {
             (OutcomeStatus::Error, answers::timed_out(&name))
         };
-        self.ledger.remember(self.cx.now, self.link.epoch(), &running, status, &body);
-        self.answer(call, name, body, Owes::Speech, running.begun);
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), &running, status, &body);
+        let change = Change::of(running.spec.effect, status);
+        self.answer(call, name, body, Owes::Speech, change);
         self.ledger.let_go(call, running, Loose::GivenUp { answered: status });
     }
 
@@ -257,26 +251,32 @@ impl Session {
                 self.cx.timers.clear(Timer::CallDeadline);
                 self.cx.emit(Output::Cancel { call });
             }
-            self.answer(call, name, answers::cancelled(), Owes::Silence, false);
+            self.answer(call, name, answers::cancelled(), Owes::Silence, Change::Nothing);
         }
     }
 
     /// The provider takes calls back: they are never answered.
     pub(crate) fn on_calls_cancelled(&mut self, ids: &[String]) {
+        let Some((conversation, _)) = self.link.up() else {
+            return;
+        };
         for id in ids {
-            let Some(call) = self.ledger.by_id(id) else {
+            let Some(call) = self.ledger.by_id(conversation, id) else {
                 continue;
             };
+            let mut shared = answers::cancelled();
             let name = if let Some(given) = self.ledger.ready(call) {
-                let name = given.name.clone();
-                if given.had_effect {
-                    self.note(answers::truth_note(&name));
+                let (name, change) = (given.name.clone(), given.change);
+                if let Some(note) = answers::taken_back_note(&name, change) {
+                    self.note(note);
                 }
                 name
             } else if let Some(Open { name, stage, .. }) = self.ledger.take(call) {
                 if let Stage::Running(running) = stage {
                     self.cx.timers.clear(Timer::CallDeadline);
-                    if !running.begun {
+                    if running.begun {
+                        shared = answers::outcome_unknown();
+                    } else {
                         self.cx.emit(Output::Cancel { call });
                     }
                     self.ledger.let_go(call, running, Loose::TakenBack);
@@ -287,21 +287,20 @@ impl Session {
             };
             self.ledger.void(call);
             self.cx.notice(Notice::CallClosed { call, name, why: "the provider took it back" });
-            self.answer_copies(call, &answers::cancelled());
+            self.answer_copies(call, &shared);
         }
     }
 
     /// Gives a call that was taken out of the ledger its one answer, and the same to those that share it.
-    fn answer(&mut self, call: CallKey, name: String, body: Value, owes: Owes, had_effect: bool) {
+    fn answer(&mut self, call: CallKey, name: String, body: Value, owes: Owes, change: Change) {
         self.answer_copies(call, &body);
-        self.ledger.fill(call, name, body, owes, had_effect);
+        self.ledger.fill(call, name, body, owes, change);
     }
 
-    /// The model speaks about the original, if it should; a copy is only filed.
     fn answer_copies(&mut self, call: CallKey, body: &Value) {
         for copy in self.ledger.copies_of(call) {
             if let Some(open) = self.ledger.take(copy) {
-                self.ledger.fill(copy, open.name, body.clone(), Owes::Silence, false);
+                self.ledger.fill_copy(copy, open.name, body.clone(), call);
             }
         }
     }
@@ -344,7 +343,7 @@ impl Session {
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
             let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
-            self.answered(given.call, &given.name, &given.body, follow_up);
+            self.tell_answered(given.call, &given.name, &given.body, follow_up);
             sent.push(Answer { id: given.id, name: given.name, body: given.body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
@@ -352,7 +351,7 @@ impl Session {
     }
 
     /// The answer of `call` is on its way.
-    fn answered(&mut self, call: CallKey, name: &str, body: &Value, follow_up: FollowUp) {
+    fn tell_answered(&mut self, call: CallKey, name: &str, body: &Value, follow_up: FollowUp) {
         self.answered += 1;
         self.cx.notice(Notice::CallAnswered {
             call,
@@ -367,7 +366,7 @@ impl Session {
         self.drop_clips(response.id);
         for place in response.places {
             let Place::Answered(given) = place else { continue };
-            if given.had_effect {
+            if given.change != Change::Nothing {
                 self.note(answers::late_result_note(&given.name, &given.body));
             }
             self.cx.notice(Notice::CallClosed {
@@ -376,6 +375,17 @@ impl Session {
                 why: "the conversation that asked is gone",
             });
         }
+    }
+}
+
+/// What the answer of a call that its tool has ended asks of the model.
+fn owed(running: &Running, status: OutcomeStatus) -> Owes {
+    match status {
+        OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
+        OutcomeStatus::Cancelled => Owes::Silence,
+        OutcomeStatus::Success if running.spec.ends_session => Owes::Silence,
+        OutcomeStatus::Success if running.spec.needs_result_now || running.agreed => Owes::Speech,
+        OutcomeStatus::Success => Owes::SpeechIfNone,
     }
 }
 

@@ -78,7 +78,8 @@ impl Default for Config {
 /// Figures of the confirmation gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateConfig {
-    /// A question lapses this long after it was heard; also if it was not heard within this time of being made.
+    /// A question lapses this long after it was heard; also if it was not spoken within this time of being made, or not
+    /// heard within this time of being spoken. One that is asked again has this time again.
     pub deadline: Duration,
     /// An approval lapses this long after it was given.
     pub grant: Duration,

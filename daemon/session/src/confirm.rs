@@ -6,6 +6,8 @@
 //! this module is given local speech and the words credited to it, and no other path leads to [`Permit`].
 
 mod gate;
+mod question;
+mod wording;
 
 use std::time::Duration;
 

@@ -166,7 +166,7 @@ impl Session {
             && self.waiting.is_none()
             && !self.asked_to_speak
             && !self.person.is_speaking();
-        if quiet && self.link.is_leaving() {
+        if quiet && self.link.is_due_to_rotate() {
             self.link.rotate(&mut self.cx);
         }
     }
@@ -198,8 +198,16 @@ impl Session {
     /// Notes something for the model, for when it can be told.
     pub(crate) fn note(&mut self, text: String) {
         self.notes.push_back(text);
-        if self.notes.len() > NOTES_MAX {
-            self.notes.pop_front();
+        if self.notes.len() > NOTES_MAX
+            && let Some(text) = self.notes.pop_front()
+        {
+            self.cx.notice(Notice::NoteDropped { text, why: "too many wait" });
+        }
+    }
+
+    pub(crate) fn drop_notes(&mut self, why: &'static str) {
+        for text in std::mem::take(&mut self.notes) {
+            self.cx.notice(Notice::NoteDropped { text, why });
         }
     }
 
@@ -221,7 +229,7 @@ impl Session {
         }
         self.reply.give_up(&mut self.cx);
         self.clips.clear();
-        self.notes.clear();
+        self.drop_notes("the session ended");
         self.waiting = None;
         self.follow_ups = (self.person.turn(), 0);
         if let Overlap::Unsure { ducked: true, .. } = std::mem::replace(&mut self.overlap, Overlap::None) {

@@ -3,15 +3,18 @@
 //! A call has one answer by construction: its place among the answers of its response goes from owed to answered once,
 //! and a response leaves the ledger once, when every place is answered.
 
+mod finished;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 use serde_json::Value;
-use units::{CallKey, Epoch, Instant, TurnId};
+use units::{CallKey, TurnId};
 
 use crate::confirm::{Permit, Proposal};
 use crate::snapshot::OpenCall;
 use crate::tool::{Effect, OutcomeStatus, ToolSpec};
+
+pub(crate) use finished::Finished;
 
 /// Answers and ids remembered, for calls that come again.
 const REMEMBERED: usize = 256;
@@ -92,18 +95,31 @@ pub(crate) struct Given {
     pub(crate) name: String,
     pub(crate) body: Value,
     pub(crate) owes: Owes,
-    /// Something may have happened to the world: if it cannot be an answer, it must be a note.
-    pub(crate) had_effect: bool,
+    pub(crate) change: Change,
+    /// The call whose answer it shares.
+    pub(crate) copy_of: Option<CallKey>,
 }
 
-/// A finished call, for those that come again.
-struct Done {
-    name: String,
-    digest: [u8; 32],
-    turn: TurnId,
-    at: Instant,
-    epoch: Epoch,
-    body: Value,
+/// What an answered call did to the world. Unless that is nothing, it must be a note if it cannot be an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Nothing,
+    Made,
+    /// Nobody knows.
+    Doubtful,
+}
+
+impl Change {
+    pub(crate) fn of(effect: Effect, status: OutcomeStatus) -> Self {
+        if effect == Effect::Read {
+            return Self::Nothing;
+        }
+        match status {
+            OutcomeStatus::Success => Self::Made,
+            OutcomeStatus::Unknown => Self::Doubtful,
+            OutcomeStatus::Error | OutcomeStatus::Cancelled => Self::Nothing,
+        }
+    }
 }
 
 impl Place {
@@ -126,8 +142,11 @@ pub(crate) struct Ledger {
     running: Option<CallKey>,
     /// Calls that their tool still has and that are owed no answer any more.
     loose: BTreeMap<CallKey, (Running, Loose)>,
+    /// Ids of this conversation that got a place, and those that were refused without one: apart, so that a flood of
+    /// the one kind does not drive out the other.
     seen: VecDeque<String>,
-    done: VecDeque<Done>,
+    refused: VecDeque<String>,
+    pub(crate) finished: Finished,
 }
 
 impl Ledger {
@@ -155,22 +174,18 @@ impl Ledger {
         self.responses.iter().any(|response| response.conversation == conversation)
     }
 
-    /// Notes the id of a call. False if it was seen before in this conversation, or is still owed an answer.
-    pub(crate) fn is_first(&mut self, id: Option<&str>) -> bool {
-        let Some(id) = id else { return true };
-        if self.seen.iter().any(|seen| seen == id) || self.ids.values().any(|owed| owed == id) {
-            return false;
-        }
-        self.seen.push_back(id.to_owned());
-        if self.seen.len() > REMEMBERED {
-            self.seen.pop_front();
-        }
-        true
+    /// Whether a call of this conversation with this id has, had or is owed an answer, as far as is remembered.
+    pub(crate) fn knows(&self, conversation: u64, id: Option<&str>) -> bool {
+        id.is_some_and(|id| {
+            self.seen.iter().chain(&self.refused).any(|known| known == id)
+                || self.by_id(conversation, id).is_some()
+        })
     }
 
     /// Another conversation has begun: its ids are its own.
     pub(crate) fn forget_ids(&mut self) {
         self.seen.clear();
+        self.refused.clear();
     }
 
     pub(crate) fn begin_response(&mut self, conversation: u64, spoke: bool) -> u64 {
@@ -185,16 +200,25 @@ impl Ledger {
         self.responses.iter().map(|response| response.places.len()).sum()
     }
 
-    /// A key for a call that gets no place here.
-    pub(crate) fn pass(&mut self) -> CallKey {
+    /// The next call's key.
+    pub(crate) fn next_key(&mut self) -> CallKey {
         self.last_call = self.last_call.next();
         self.last_call
     }
 
+    /// A key for a call that is answered at once and gets no place here.
+    pub(crate) fn refuse(&mut self, id: Option<&str>) -> CallKey {
+        if let Some(id) = id {
+            push_bounded(&mut self.refused, id);
+        }
+        self.next_key()
+    }
+
     /// A place for a call in `response`. It is owed an answer from here on.
     pub(crate) fn admit(&mut self, response: u64, id: Option<String>) -> CallKey {
-        let call = self.pass();
+        let call = self.next_key();
         if let Some(id) = id {
+            push_bounded(&mut self.seen, &id);
             self.ids.insert(call, id);
         }
         if let Some(response) = self.responses.iter_mut().rfind(|candidate| candidate.id == response) {
@@ -222,13 +246,41 @@ impl Ledger {
     }
 
     /// Gives a call that is not open any more its one answer.
-    pub(crate) fn fill(&mut self, call: CallKey, name: String, body: Value, owes: Owes, had_effect: bool) {
-        let id = self.ids.remove(&call);
-        if let Some((response, place)) = self.find(call)
+    pub(crate) fn fill(&mut self, call: CallKey, name: String, body: Value, owes: Owes, change: Change) {
+        self.give(Given { call, id: None, name, body, owes, change, copy_of: None });
+    }
+
+    /// Gives a call that is not open any more the answer of the one that it equals. The model speaks about that, if it
+    /// should; this one is only filed.
+    pub(crate) fn fill_copy(&mut self, call: CallKey, name: String, body: Value, original: CallKey) {
+        let (owes, change) = (Owes::Silence, Change::Nothing);
+        self.give(Given { call, id: None, name, body, owes, change, copy_of: Some(original) });
+    }
+
+    fn give(&mut self, given: Given) {
+        let id = self.ids.remove(&given.call);
+        if let Some((response, place)) = self.find(given.call)
             && let Some(place @ Place::Owed(_)) = self.responses[response].places.get_mut(place)
         {
-            *place = Place::Answered(Given { call, id, name, body, owes, had_effect });
+            *place = Place::Answered(Given { id, ..given });
         }
+    }
+
+    /// Puts the truth in the place of an answer that is not sent yet, and of those that share it. False if that of the
+    /// call itself is not here any more.
+    pub(crate) fn correct(&mut self, call: CallKey, body: &Value, owes: Owes, change: Change) -> bool {
+        let mut in_time = false;
+        for place in self.responses.iter_mut().flat_map(|response| &mut response.places) {
+            let Place::Answered(given) = place else { continue };
+            if given.call == call {
+                (given.owes, given.change) = (owes, change);
+                in_time = true;
+            } else if given.copy_of != Some(call) {
+                continue;
+            }
+            given.body = body.clone();
+        }
+        in_time
     }
 
     /// A call that will never be answered: its place is gone.
@@ -248,15 +300,19 @@ impl Ledger {
         })
     }
 
-    /// The open calls, and answered ones not yet sent, that the provider calls by this id.
-    pub(crate) fn by_id(&self, id: &str) -> Option<CallKey> {
-        let answered = || {
-            self.responses.iter().flat_map(|response| &response.places).find_map(|place| match place {
-                Place::Answered(given) if given.id.as_deref() == Some(id) => Some(given.call),
-                Place::Answered(_) | Place::Owed(_) => None,
+    /// The call without an answer, or with one not yet sent, that the provider calls by this id in `conversation`.
+    pub(crate) fn by_id(&self, conversation: u64, id: &str) -> Option<CallKey> {
+        let responses = self.responses.iter().filter(|response| response.conversation == conversation);
+        responses
+            .flat_map(|response| &response.places)
+            .find(|place| {
+                let known = match place {
+                    Place::Owed(call) => self.ids.get(call).map(String::as_str),
+                    Place::Answered(given) => given.id.as_deref(),
+                };
+                known == Some(id)
             })
-        };
-        self.ids.iter().find(|(_, known)| *known == id).map(|(call, _)| *call).or_else(answered)
+            .map(Place::call)
     }
 
     /// An answer that is ready but not sent.
@@ -342,54 +398,6 @@ impl Ledger {
         self.select(|open| matches!(open.stage, Stage::Copy(original) if original == call))
     }
 
-    /// Remembers how a call that changed something ended.
-    pub(crate) fn remember(
-        &mut self,
-        now: Instant,
-        epoch: Epoch,
-        running: &Running,
-        status: OutcomeStatus,
-        body: &Value,
-    ) {
-        let repeatable = running.spec.effect != Effect::Read
-            && matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown);
-        if !repeatable {
-            return;
-        }
-        self.done.push_back(Done {
-            name: running.spec.name.clone(),
-            digest: running.digest,
-            turn: running.turn,
-            at: now,
-            epoch,
-            body: body.clone(),
-        });
-        if self.done.len() > REMEMBERED {
-            self.done.pop_front();
-        }
-    }
-
-    /// How an equal call ended, if that was `within` in the same turn, or `within_relinked` on another link.
-    pub(crate) fn remembered(
-        &self,
-        now: Instant,
-        call: (&str, &[u8; 32]),
-        turn: TurnId,
-        epoch: Epoch,
-        (within, within_relinked): (Duration, Duration),
-    ) -> Option<&Value> {
-        let (name, digest) = call;
-        self.done
-            .iter()
-            .rev()
-            .filter(|done| done.name == name && done.digest == *digest)
-            .find(|done| {
-                let age = now - done.at;
-                (done.turn == turn && age < within) || (done.epoch != epoch && age < within_relinked)
-            })
-            .map(|done| &done.body)
-    }
-
     /// Whether the model was heard in `response`.
     pub(crate) fn spoke(&self, response: u64) -> bool {
         self.responses.iter().any(|candidate| candidate.id == response && candidate.spoke)
@@ -427,8 +435,16 @@ impl Ledger {
         self.queue.clear();
         self.running = None;
         self.loose.clear();
-        self.seen.clear();
-        self.done.clear();
+        self.forget_ids();
+        self.finished = Finished::default();
         (std::mem::take(&mut self.open).into_iter().collect(), unsent)
+    }
+}
+
+/// Appends `id` to `ids`, which keeps the last [`REMEMBERED`].
+fn push_bounded(ids: &mut VecDeque<String>, id: &str) {
+    ids.push_back(id.to_owned());
+    if ids.len() > REMEMBERED {
+        ids.pop_front();
     }
 }

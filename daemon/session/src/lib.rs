@@ -17,7 +17,7 @@
 //!   A line that is still being rendered when [`Output::Flush`] comes is flushed too. [`Input::PlayoutStarted`] comes
 //!   before it if any of the utterance was heard.
 //! - Each [`Output::Run`] ends in one [`Input::Outcome`], also after [`Output::Cancel`], after which it may be late: it
-//!   is then dropped. [`Input::EffectBegun`] comes before it if the call passed its point of no return.
+//!   is then told in the answer if that is not sent yet, as a note if it changed something, or dropped. [`Input::EffectBegun`] comes before it if the call passed its point of no return.
 //! - Whatever breaks this contract costs at most a wait: every wait on somebody else has a named timer.
 //!
 //! # Invariants

@@ -58,7 +58,7 @@ enum State {
 enum Then {
     /// No link is wanted.
     Stay,
-    /// At once: nothing was wrong.
+    /// As soon as the last failure's wait allows: nothing was wrong.
     Connect,
     /// After the wait that a failure earns.
     Retry {
@@ -121,9 +121,10 @@ impl Link {
         matches!(self.state, State::Down)
     }
 
-    /// The provider, or we, will close this connection soon.
-    pub(crate) fn is_leaving(&self) -> bool {
-        matches!(self.state, State::Up { leaving: true, .. })
+    /// The provider will close this connection, and it has held: any quiet moment is good for making it again. A young
+    /// one is used for as long as it lasts, since to end it would count as a failure.
+    pub(crate) fn is_due_to_rotate(&self) -> bool {
+        matches!(self.state, State::Up { leaving: true, stable: true, .. })
     }
 
     /// The link was lost, and not just for a moment: trying again did not help at once, or cannot.
@@ -147,8 +148,14 @@ impl Link {
     }
 
     /// No link is wanted. True if there is nothing left to close.
+    ///
+    /// One that has not held is followed no sooner than after the first wait, though nothing failed: a model that ends
+    /// every session at once would make links without a pause.
     pub(crate) fn leave(&mut self, cx: &mut Context) -> bool {
         self.handle = None;
+        if self.is_young() {
+            self.not_before = self.not_before.max(cx.now + cx.config.retry.first);
+        }
         match self.state {
             State::Down => true,
             State::Waiting => {
@@ -167,7 +174,7 @@ impl Link {
         }
     }
 
-    /// Close, and go on with the handle on another connection. Call it in a quiet moment.
+    /// Close, and go on with the handle on another connection.
     ///
     /// A provider that sends a young link away may do so to every one: that counts as a failure, so that links follow
     /// each other no closer than the wait it earns. One that has held for [`RetryConfig::stable`] is followed at once.
@@ -294,6 +301,19 @@ impl Link {
                 self.retry(cx, failure.cause, &failure.text);
                 if is_curable(failure.cause) { Closed::Again } else { Closed::Outage }
             }
+        }
+    }
+
+    /// This connection is being made, has not held, or was to be made again after a wait.
+    fn is_young(&self) -> bool {
+        match self.state {
+            State::Connecting { .. }
+            | State::Up { stable: false, .. }
+            | State::Closing { then: Then::Retry { .. } } => true,
+            State::Down
+            | State::Waiting
+            | State::Up { stable: true, .. }
+            | State::Closing { then: Then::Stay | Then::Connect } => false,
         }
     }
 

@@ -117,6 +117,14 @@ pub enum Notice {
         /// Which.
         call: CallKey,
     },
+    /// Something the model should have known will not be told. If it is what became of an effect, this is all that is
+    /// left of it.
+    NoteDropped {
+        /// What it would have read.
+        text: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// A guarded call needs a person's agreement.
     GatePending {
         /// The question.

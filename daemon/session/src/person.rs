@@ -53,7 +53,7 @@ pub(crate) struct Window {
     pub(crate) asked_in: TurnId,
     /// When it had been heard to its end: only speech that began after that can.
     pub(crate) heard_at: Instant,
-    /// The last turn that had begun when something else was heard, if something was: no later one can.
+    /// The last turn that was over when something else was heard, if something was: no later one can.
     pub(crate) last: Option<TurnId>,
 }
 
@@ -87,6 +87,12 @@ impl Person {
     /// The last turn; 0 before the first.
     pub(crate) fn turn(&self) -> TurnId {
         self.turn
+    }
+
+    /// The last turn that is over; 0 before the first.
+    pub(crate) fn last_ended(&self) -> TurnId {
+        let ended = self.segments.iter().rfind(|segment| segment.ended.is_some());
+        ended.map_or(TurnId(0), |segment| segment.turn)
     }
 
     pub(crate) fn is_speaking(&self) -> bool {
@@ -186,6 +192,11 @@ impl Person {
 }
 
 impl Window {
+    /// Every turn later than `turn`.
+    pub(crate) fn after(turn: TurnId) -> Self {
+        Self { asked_in: turn, heard_at: Instant::ZERO, last: None }
+    }
+
     pub(crate) fn holds(&self, turn: TurnId, onset: Instant) -> bool {
         turn > self.asked_in && onset > self.heard_at && self.last.is_none_or(|last| turn <= last)
     }

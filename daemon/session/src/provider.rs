@@ -102,7 +102,7 @@ impl Session {
             return;
         };
         if !capabilities.takes_notes {
-            self.notes.clear();
+            self.drop_notes("the model takes no notes");
         } else if !(capabilities.hold_uplink_during_calls && self.ledger.owes(conversation)) {
             for note in std::mem::take(&mut self.notes) {
                 self.cx.emit(Output::Send(Intent::Note(note)));

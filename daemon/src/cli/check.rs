@@ -7,10 +7,11 @@ use serde_json::json;
 use tools::ToolSet;
 use tools::mcp::Joined;
 
-use super::{EXIT_CONFIG, chain, fail, note, print, runtime};
+use super::{EXIT_CONFIG, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
-use crate::tooling::SETTLE_LIMIT;
+use crate::fault::chain;
+use crate::tooling::{self, SETTLE_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
 pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
@@ -25,7 +26,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                 Ok(tools) => {
                     let tools = with_servers(config, tools, &mut faults, &mut cautions);
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
-                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| fault.to_string()));
+                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
                 }
                 Err(fault) => faults.extend(chain(&fault).lines().map(str::to_owned)),
             }
@@ -78,7 +79,7 @@ fn with_servers(
         }
     };
     let Joined { tools, left_out } = runtime.block_on(async {
-        let servers = assembly::servers(config);
+        let servers = tooling::servers(config);
         cautions.extend(servers.settled(SETTLE_LIMIT).await);
         servers.joined(&native)
     });

@@ -143,20 +143,6 @@ fn print(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An error with what caused it, each cause once: some texts hold that of their cause already.
-pub(crate) fn chain(fault: &dyn std::error::Error) -> String {
-    let mut text = fault.to_string();
-    let mut cause = fault.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        cause = next.source();
-    }
-    text
-}
-
 /// Prints to standard error what went wrong and gives the exit code for it.
 pub(crate) fn fail(code: u8, text: impl std::fmt::Display) -> ExitCode {
     note(format_args!("voiced: {text}"));

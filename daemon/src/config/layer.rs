@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Fault, Origin, Problem};
 use super::locate::{nearest, position};
 use super::schema::{Kind, NAME_RULE, Schema, Slot, dotted};
-use super::{Entry, mcp, show};
+use super::{Entry, http_tool, mcp, show};
 
 /// What a variable of the environment begins with to be a key; sections are separated by `__` too.
 pub(super) const ENV_PREFIX: &str = "VOICED__";
@@ -23,6 +23,8 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
     entries: Vec<(String, Entry)>,
+    /// Its `[[tool]]` tables.
+    pub tools: Vec<http_tool::Draft>,
     /// Its `[[mcp]]` tables.
     pub servers: Vec<mcp::Declared>,
 }
@@ -38,7 +40,7 @@ impl Layer {
     pub(super) fn defaults(schema: &Schema) -> Self {
         let entry = |value| Entry { value, origin: Origin::Default };
         let entries = schema.leaves().into_iter().map(|(key, value)| (key, entry(value))).collect();
-        Self { entries, servers: Vec::new() }
+        Self { entries, tools: Vec::new(), servers: Vec::new() }
     }
 
     /// Its keys and values.
@@ -155,6 +157,10 @@ impl Reading<'_> {
 
     fn table(&mut self, table: &DeTable<'_>, above: &mut Vec<String>, file: &File<'_>, layer: &mut Layer) {
         for (key, value) in table {
+            if above.is_empty() && key.get_ref() == http_tool::KEY {
+                layer.tools.extend(http_tool::read(key.span().start, value, file, self.faults));
+                continue;
+            }
             if above.is_empty() && key.get_ref() == mcp::KEY {
                 layer.servers.extend(mcp::read(key.span().start, value, file, self.faults));
                 continue;

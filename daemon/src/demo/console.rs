@@ -143,6 +143,7 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
             (Who::Tool, answered(*call, status, body, *follow_up))
         }
         Notice::CallClosed { call, why, .. } => (Who::Tool, format!("[{call}] is never answered: {why}")),
+        Notice::NoteDropped { text, why } => (Who::Model, format!("is not told “{text}”: {why}")),
         Notice::LateOutcome { call } => (Who::Tool, format!("[{call}] came back too late")),
         Notice::ClipQueued { clip } => (Who::Tool, format!("clip “{clip}” waits for the end of the reply")),
         Notice::GatePending { summary, .. } => (Who::Gate, format!("needs a person: “{summary}”")),

@@ -227,7 +227,7 @@ impl Servers {
                 clash: true,
             }));
         }
-        Joined { tools: ToolSet::new(tools), left_out }
+        Joined { tools: ToolSet::new(tools, native.warnings().to_vec()), left_out }
     }
 
     /// As [`Servers::joined`]; what is left out is logged, each complaint once.

@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::declare::is_placeholder;
+
 /// Digits of a subscriber number: ITU-T E.164 allows 15; fewer than 6 is an extension or a mistake.
 const DIGITS: RangeInclusive<usize> = 6..=15;
 
@@ -24,7 +26,7 @@ pub enum PhoneError {
     /// Too short or too long.
     #[error("/phone has {0} digits: expected 6 to 15; ask the person for the number")]
     Length(usize),
-    /// One digit over and over.
+    /// A number that nobody has, such as one digit over and over.
     #[error("/phone is a dummy: ask the person for the number")]
     Dummy,
 }
@@ -50,12 +52,8 @@ impl TryFrom<String> for Phone {
         if !DIGITS.contains(&count) {
             return Err(PhoneError::Length(count));
         }
-        let mut all = digits.chars();
-        let first = all.next();
-        if all.all(|digit| Some(digit) == first) {
-            return Err(PhoneError::Dummy);
-        }
-        Ok(Self(format!("{plus}{digits}")))
+        let number = format!("{plus}{digits}");
+        if is_placeholder(&number) { Err(PhoneError::Dummy) } else { Ok(Self(number)) }
     }
 }
 
@@ -122,10 +120,10 @@ mod tests {
         for (text, spoken) in [
             ("07700900142", "0 7 7 0 0, 9 0 0 1 4 2"),
             ("9876543210", "9 8 7 6 5, 4 3 2 1 0"),
-            ("123456", "1 2 3 4 5 6"),
-            ("1234567", "1 2 3, 4 5 6 7"),
+            ("135790", "1 3 5 7 9 0"),
+            ("1357902", "1 3 5, 7 9 0 2"),
             ("+447700900142", "plus 4 4 7 7 0 0, 9 0 0 1 4 2"),
-            ("123456789012345", "1 2 3 4 5, 6 7 8 9 0, 1 2 3 4 5"),
+            ("135792468013579", "1 3 5 7 9, 2 4 6 8 0, 1 3 5 7 9"),
         ] {
             assert_eq!(phone(text).unwrap().spoken(), spoken);
         }
@@ -136,7 +134,9 @@ mod tests {
         assert_eq!(phone("12345"), Err(PhoneError::Length(5)));
         assert_eq!(phone("1234567890123456"), Err(PhoneError::Length(16)));
         assert_eq!(phone(""), Err(PhoneError::Length(0)));
-        assert_eq!(phone("0000000000"), Err(PhoneError::Dummy));
+        for dummy in ["0000000000", "123456", "+1 212 555 0123"] {
+            assert_eq!(phone(dummy), Err(PhoneError::Dummy), "{dummy}");
+        }
         assert_eq!(phone("call mum"), Err(PhoneError::Character('c')));
         assert_eq!(phone("٠٧٧٠٠٩٠٠"), Err(PhoneError::Character('٠')), "digits of other scripts");
         assert_eq!(phone("123456\n7"), Err(PhoneError::Character('\n')));

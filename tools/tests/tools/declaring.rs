@@ -157,7 +157,7 @@ fn every_fault_is_reported_at_once() {
             "`{tool}`: {text}: {faults:#?}"
         );
     };
-    about("look", "taken by an earlier tool");
+    about("look", "taken twice: by a tool of origin native and by one of native");
     about("look", "the timeout is 999ms: expected 1 s..=30 s");
     about("set_volume", "the description has 2 characters: expected 3..=1000");
     about("set_volume", "the timeout is 31s");

@@ -1,8 +1,12 @@
 //! The states of the one question that a voice device can ask at a time.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use units::{CallKey, GrantId, Instant, PendingId, TurnId, UtteranceId};
 
+use super::question::Question;
+use super::wording::{
+    LAPSED, SAID_NO, SAID_OTHER, TOO_MANY, agreed_first, one_at_a_time, pending, refused, still_pending,
+};
 use super::{Call, Permit, Reading, is_guarded, permit_without_question};
 use crate::LineKind;
 use crate::context::Context;
@@ -31,7 +35,8 @@ pub(crate) enum Verdict {
     Run(Permit),
     /// It may not. The body of its answer, and whether the model should speak about it.
     Answer(Value, Owes),
-    /// Speech that may be the answer is not transcribed yet: judge again when it is, or when time is up.
+    /// Speech that may be the answer, or take it back, is not transcribed yet: judge again when it is, or when time is
+    /// up.
     Held(Box<Proposal>),
 }
 
@@ -67,27 +72,15 @@ enum State {
     Waiting {
         question: Question,
         heard_at: Instant,
-        /// Something else has been heard since: the last turn that had begun by then. A later one may answer that.
+        /// Something else has been heard since: the last turn that was over by then. A later one may answer that.
         overtaken: Option<TurnId>,
     },
-    /// Agreed to in turn `by`.
+    /// Agreed to in turn `by`. What a later one says can take that back.
     Granted {
         question: Question,
         grant: GrantId,
         by: TurnId,
     },
-}
-
-struct Question {
-    id: PendingId,
-    spec: ToolSpec,
-    prepared: Prepared,
-    summary: String,
-    asked_in: TurnId,
-    /// Unclear answers so far.
-    unclear: u32,
-    /// Times it was spoken.
-    presentations: u32,
 }
 
 struct Settled {
@@ -96,12 +89,6 @@ struct Settled {
     text: &'static str,
 }
 
-const SAID_NO: &str = "They said no. Do not propose this again unless they ask.";
-const SAID_OTHER: &str = "They changed something: ask what.";
-const TOO_MANY: &str =
-    "That is too many changes at once. Propose nothing more. Ask the person what they want.";
-const LAPSED: &str = "The question lapsed. Offer again only if they want it.";
-
 impl Gate {
     pub(crate) fn new() -> Self {
         Self {
@@ -109,7 +96,7 @@ impl Gate {
             last_pending: PendingId(0),
             last_grant: GrantId(0),
             settled: None,
-            proposals: Proposals { turn: TurnId(0), made: 0, told: false },
+            proposals: Proposals::none_in(TurnId(0)),
         }
     }
 
@@ -128,7 +115,8 @@ impl Gate {
         matches!(self.state, State::Clear)
     }
 
-    /// Decides about a proposal. `patient` allows [`Verdict::Held`].
+    /// Decides about a proposal. `patient` waits for words that are still to come. While a person who has agreed speaks
+    /// again, the proposal is held in any case, which the approval's own time bounds.
     pub(crate) fn judge(
         &mut self,
         cx: &mut Context,
@@ -152,13 +140,17 @@ impl Gate {
         };
         if open.spec.name != proposal.spec.name {
             cx.notice(Notice::GateRefused { call: proposal.key, why: "another question is open" });
-            return Verdict::Answer(one_at_a_time(&open.summary), Owes::Silence);
+            return Verdict::Answer(self.state.in_the_way(), Owes::Silence);
         }
         if !open.is_about(&proposal.prepared) {
             return self.propose(cx, person, proposal);
         }
         match &self.state {
-            State::Granted { .. } => self.spend(cx, proposal),
+            State::Granted { by, .. } => match person.awaited(cx.now, &cx.config.gate, Window::after(*by)) {
+                Awaited::Speech => Verdict::Held(Box::new(proposal)),
+                Awaited::Words { .. } if patient => Verdict::Held(Box::new(proposal)),
+                Awaited::Words { .. } | Awaited::Nothing => self.spend(cx, proposal),
+            },
             State::Waiting { question, heard_at, overtaken }
                 if patient
                     && person.awaited(cx.now, &cx.config.gate, question.window(*heard_at, *overtaken))
@@ -172,11 +164,13 @@ impl Gate {
         }
     }
 
-    /// Speaks the question, if there is one to be spoken. Call it when the person and the loudspeaker are quiet.
+    /// Speaks the question, if there is one to be spoken, and gives it its full time. Call it when the person and the
+    /// loudspeaker are quiet.
     pub(crate) fn present(&mut self, cx: &mut Context, playout: &mut Playout) {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Proposed(mut question) => {
                 question.presentations += 1;
+                cx.after(Timer::GateDeadline, cx.config.gate.deadline);
                 let text = format!("{} {}", question.summary, cx.config.lines.question);
                 let utterance = playout.speak(cx, text, LineKind::ReadBack);
                 self.state = State::Presented { question, utterance };
@@ -218,11 +212,11 @@ impl Gate {
         }
     }
 
-    /// Something is heard. If a question waits for its answer, that is something else, and a turn that begins after it
-    /// may answer that.
+    /// Something is heard. If a question waits for its answer, that is something else, and what a person says once it
+    /// is heard, also in a turn that goes on, may answer that.
     pub(crate) fn on_heard(&mut self, person: &Person) {
         if let State::Waiting { overtaken: overtaken @ None, .. } = &mut self.state {
-            *overtaken = Some(person.turn());
+            *overtaken = Some(person.last_ended());
         }
     }
 
@@ -236,9 +230,6 @@ impl Gate {
                 match person.awaited(cx.now, &cx.config.gate, window) {
                     Awaited::Words { until } if person.turn() == last => {
                         cx.timers.set(Timer::Answer, until);
-                        self.state = State::Waiting { question, heard_at, overtaken };
-                    }
-                    Awaited::Speech if person.turn() == last => {
                         self.state = State::Waiting { question, heard_at, overtaken };
                     }
                     Awaited::Nothing | Awaited::Speech | Awaited::Words { .. } => {
@@ -255,7 +246,7 @@ impl Gate {
         }
     }
 
-    /// A person said something. True if that settled or changed the question.
+    /// A person said something. True if what was held may be judged again.
     pub(crate) fn on_said(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> bool {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Waiting { question, heard_at, overtaken }
@@ -263,6 +254,11 @@ impl Gate {
                     && question.window(heard_at, overtaken).holds(said.turn, said.onset) =>
             {
                 self.weigh(cx, turn, question, said);
+                true
+            }
+            granted @ State::Granted { by, .. } if said.turn > by => {
+                self.state = granted;
+                self.reconsider(cx, turn, said);
                 true
             }
             other @ (State::Clear
@@ -276,22 +272,9 @@ impl Gate {
         }
     }
 
-    /// More came of what a person said after it was taken as final. If that was an agreement, it must still be one.
+    /// More came of what a person said after it was taken as final.
     pub(crate) fn on_said_more(&mut self, cx: &mut Context, turn: TurnId, said: &Said) {
-        let State::Granted { question, by, .. } = &self.state else {
-            return;
-        };
-        if *by != said.turn {
-            return;
-        }
-        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
-        cx.notice(Notice::GateEvidence { pending: question.id, turn: said.turn, reading });
-        match reading {
-            Reading::Yes => {}
-            Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
-            Reading::Amend => self.settle(cx, turn, GateEnd::Amended, SAID_OTHER),
-            Reading::Unclear => self.settle(cx, turn, GateEnd::Dropped, LAPSED),
-        }
+        self.reconsider(cx, turn, said);
     }
 
     /// [`Timer::GateDeadline`] or [`Timer::GrantLapses`] has come.
@@ -307,10 +290,11 @@ impl Gate {
         }
     }
 
-    /// The conversation is over: nothing of it may be agreed to by the next person.
+    /// The conversation is over: nothing of it may be agreed to by the next person, or count against them.
     pub(crate) fn drop_all(&mut self, cx: &mut Context) {
         self.close(cx, GateEnd::Dropped);
         self.settled = None;
+        self.proposals = Proposals::none_in(self.proposals.turn);
     }
 
     /// Opens a question, in the place of the open one if there is one.
@@ -329,23 +313,14 @@ impl Gate {
             return Verdict::Answer(refused(text), Owes::Speech);
         };
         if self.proposals.turn != person.turn() {
-            self.proposals = Proposals { turn: person.turn(), made: 0, told: false };
+            self.proposals = Proposals::none_in(person.turn());
         }
         if self.proposals.made >= cx.config.gate.proposals_per_turn {
             cx.notice(Notice::GateRefused { call: key, why: "too many proposals in this turn" });
-            return match &self.state {
-                State::Clear if std::mem::replace(&mut self.proposals.told, true) => {
-                    Verdict::Answer(refused(TOO_MANY), Owes::Silence)
-                }
-                State::Clear => Verdict::Answer(refused(TOO_MANY), Owes::Speech),
-                // What the model says while a question is open would stand between it and its answer.
-                State::Proposed(open)
-                | State::Presented { question: open, .. }
-                | State::Waiting { question: open, .. }
-                | State::Granted { question: open, .. } => {
-                    Verdict::Answer(one_at_a_time(&open.summary), Owes::Silence)
-                }
-            };
+            // What the model says while a question is open would stand between it and its answer.
+            let told = !self.is_clear() || std::mem::replace(&mut self.proposals.told, true);
+            let owes = if told { Owes::Silence } else { Owes::Speech };
+            return Verdict::Answer(self.state.in_the_way(), owes);
         }
         self.proposals.made += 1;
         self.settled = None;
@@ -421,6 +396,26 @@ impl Gate {
         }
     }
 
+    /// Reads what an agreement has to stand up to: its own turn must still be a yes when all of it is known, a later one
+    /// must not be a no or a change.
+    fn reconsider(&mut self, cx: &mut Context, turn: TurnId, said: &Said) {
+        let State::Granted { question, by, .. } = &self.state else {
+            return;
+        };
+        if said.turn < *by {
+            return;
+        }
+        let is_agreement = said.turn == *by;
+        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
+        cx.notice(Notice::GateEvidence { pending: question.id, turn: said.turn, reading });
+        match reading {
+            Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
+            Reading::Amend => self.settle(cx, turn, GateEnd::Amended, SAID_OTHER),
+            Reading::Unclear if is_agreement => self.settle(cx, turn, GateEnd::Dropped, LAPSED),
+            Reading::Yes | Reading::Unclear => {}
+        }
+    }
+
     fn ask_again(&mut self, cx: &mut Context, turn: TurnId, question: Question) {
         let gate = &cx.config.gate;
         let tired = question.unclear >= gate.attempts || question.presentations >= gate.presentations;
@@ -454,45 +449,21 @@ impl Gate {
     }
 }
 
-impl Question {
-    /// Same arguments. The digest decides; the arguments are compared too, so that a catalog with a broken digest
-    /// cannot make one approval fit another call.
-    fn is_about(&self, prepared: &Prepared) -> bool {
-        self.prepared.digest == prepared.digest && self.prepared.args == prepared.args
+impl State {
+    /// Why another call has to wait.
+    fn in_the_way(&self) -> Value {
+        match self {
+            Self::Clear => refused(TOO_MANY),
+            Self::Proposed(question) | Self::Presented { question, .. } | Self::Waiting { question, .. } => {
+                one_at_a_time(&question.summary)
+            }
+            Self::Granted { question, .. } => agreed_first(&question.summary),
+        }
     }
+}
 
-    /// The turns that can answer it. That one is in time is the timer's to decide, that it was not used before the
-    /// person's.
-    fn window(&self, heard_at: Instant, last: Option<TurnId>) -> Window {
-        Window { asked_in: self.asked_in, heard_at, last }
+impl Proposals {
+    fn none_in(turn: TurnId) -> Self {
+        Self { turn, made: 0, told: false }
     }
-}
-
-fn refused(text: &str) -> Value {
-    json!({"status": "refused", "message": text})
-}
-
-fn one_at_a_time(summary: &str) -> Value {
-    refused(&format!("One thing at a time: \"{summary}\" is waiting for an answer."))
-}
-
-fn pending(replaced: bool) -> Value {
-    let mut body = json!({
-        "status": "pending_confirmation",
-        "message": "Not done yet. The device is asking the person now. Say nothing until they have answered; \
-                    when they say yes, call this again with the same arguments.",
-    });
-    if replaced {
-        body["replaced"] = Value::Bool(true);
-    }
-    body
-}
-
-fn still_pending(unclear: bool) -> Value {
-    let text = if unclear {
-        "They have not clearly agreed. The device asks once more."
-    } else {
-        "Still waiting for the person. Do not call again until they answer."
-    };
-    json!({"status": "pending_confirmation", "message": text})
 }

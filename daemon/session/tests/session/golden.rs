@@ -132,6 +132,8 @@ transcripts! {
     call_deadline
     call_late_effect
     calls_taken_back
+    calls_taken_back_doubt
+    calls_unsent_truth
     clip_cases
     end_session
     end_session_barge_in
@@ -140,27 +142,34 @@ transcripts! {
     follow_up_cap
     fresh_after_loss
     gate_arguments
+    gate_asked_again_late
     gate_cut
     gate_early_yes
     gate_first_approval_then_call
     gate_flood
+    gate_fresh_budget
     gate_no_evidence
     gate_open_turn
     gate_outlives_link
     gate_overtaken
+    gate_overtaken_mid_turn
     gate_overtaken_reply
     gate_overtaken_unsure
     gate_readings
     gate_replaced_question
     gate_same_turn
+    gate_second_thoughts
     gate_taken_back_yes
     gate_time
     gate_yes
     go_away_loop
     go_away_resume
+    go_away_young
     link_closed_late
+    link_left_young
     link_permanent
     link_retry
+    notes_dropped
     plain_turn
     repeated_calls
     setup_overdue

@@ -48,7 +48,25 @@ fn step(words: &'static [&'static str]) -> impl Strategy<Value = Step> {
             .prop_map(|(tool, arg, words)| Step::EarlyExchange(tool, arg, words)),
         1 => (0usize..2, 0i64..2, prop::sample::select(words))
             .prop_map(|(tool, arg, words)| Step::OvertakenExchange(tool, arg, words)),
+        1 => (0usize..2, 0i64..2, prop::sample::select(words))
+            .prop_map(|(tool, arg, words)| Step::MidTurnExchange(tool, arg, words)),
         1 => Just(Step::Start),
+    ]
+}
+
+/// What decides which ids are known: calls, links and outcomes.
+fn id_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0usize..8).prop_map(Step::Batch),
+        1 => (100usize..400).prop_map(Step::Batch),
+        4 => (0usize..40).prop_map(Step::CallOwed),
+        2 => (0usize..8).prop_map(Step::CallAgain),
+        1 => (0usize..8).prop_map(Step::TakeBack),
+        3 => (0usize..2, status()).prop_map(|(call, status)| Step::Outcome(call, status)),
+        2 => any::<bool>().prop_map(|resumed| Step::Ready(resumed, false)),
+        1 => Just(Step::Closed(FailureCause::Transient)),
+        1 => Just(Step::Handle(true)),
+        2 => (500u64..4000).prop_map(Step::Wait),
     ]
 }
 
@@ -132,6 +150,37 @@ fn a_flood_of_responses_is_refused_once_the_ledger_is_full() {
     assert_eq!(world.answered(), 321, "there is room again");
 }
 
+/// Calls that are refused for want of room do not drive out the ids of those whose answer is still to be sent.
+#[test]
+fn a_flood_does_not_make_a_repeated_call_a_fresh_one() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    world.calls(&["look_up", "no_such"]);
+    world.calls(&["no_such"; 5000]);
+    // Of the first response: its second call is answered, and its first still runs.
+    world.take(Step::CallAgain(5000));
+    assert!(world.log.iter().any(|line| line.contains("duplicate id=id2")), "{:#?}", world.log);
+    // Refused for want of room, and told so.
+    world.take(Step::CallAgain(4999 - 64));
+    world.fall_silent();
+    assert_eq!(world.answered(), 2 + 64 + 256);
+}
+
+/// A call that the conversation before never saw answered does not stand for one of this that happens to have its id.
+#[test]
+fn a_fresh_conversation_has_ids_of_its_own() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    world.call("set_volume", 1);
+    world.take(Step::Closed(FailureCause::Transient));
+    world.wait(5000);
+    world.take(Step::Ready(false, false));
+    world.call("look_up", 2);
+    world.take(Step::TakeBack(0));
+    world.call("look_up", 3);
+    world.fall_silent();
+    assert_eq!(world.arrived.len(), 3);
+    assert_eq!(world.answered(), 1, "one was taken back, and it was the one of this conversation");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -152,7 +201,16 @@ proptest! {
     /// Nor can a person whose yes is to something that was heard after the question.
     #[test]
     fn a_yes_to_something_else_runs_nothing(
-        steps in vec((0usize..2, 0i64..2).prop_map(|(tool, arg)| Step::OvertakenExchange(tool, arg, "yes")), 0..12),
+        steps in vec(
+            (0usize..2, 0i64..2, any::<bool>()).prop_map(|(tool, arg, mid_turn)| {
+                if mid_turn {
+                    Step::MidTurnExchange(tool, arg, "yes")
+                } else {
+                    Step::OvertakenExchange(tool, arg, "yes")
+                }
+            }),
+            0..12,
+        ),
     ) {
         let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
         for step in steps {
@@ -199,6 +257,17 @@ proptest! {
         prop_assert!(matches!(snapshot.phase, Phase::Idle | Phase::Off), "{:?}", snapshot);
         prop_assert_eq!(&snapshot.calls, &[]);
         prop_assert_eq!(snapshot.gate, GateState::Clear);
+    }
+
+    /// However many calls come and on whichever link, a call that is owed an answer gets one, though it comes again
+    /// meanwhile, and none is taken for one of another conversation. The world checks it at every answer.
+    #[test]
+    fn a_flood_leaves_every_id_one_answer(steps in vec(id_step(), 0..40)) {
+        let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+        for step in steps {
+            world.take(step);
+        }
+        world.fall_silent();
     }
 
     /// Same inputs at the same times, same outputs.

@@ -74,6 +74,7 @@ fn notice(notice: &Notice) -> String {
             format!("{call} answered {name} {status} {}", follow_up(*asked))
         }
         Notice::CallClosed { call, name, why } => format!("{call} closed {name}: {why}"),
+        Notice::NoteDropped { text, why } => format!("note dropped, {why}: {text:?}"),
         Notice::LateOutcome { call } => format!("late outcome {call}"),
         Notice::GatePending { pending, tool, summary, replaces } => {
             let replaces = replaces.map(|old| format!(" replaces {old}")).unwrap_or_default();

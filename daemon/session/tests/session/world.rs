@@ -1,6 +1,8 @@
 //! The world around the session in the property tests: a driver that keeps its side of the contract, and a small model of
 //! what may happen, checked at every output.
 
+mod exchanges;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -26,6 +28,10 @@ pub enum Step {
     Interrupted,
     Call(usize, i64),
     CallAgain(usize),
+    /// One whose answer this conversation has not seen.
+    CallOwed(usize),
+    /// One response with this many calls.
+    Batch(usize),
     TakeBack(usize),
     Outcome(usize, OutcomeStatus),
     EffectBegun(usize),
@@ -41,6 +47,8 @@ pub enum Step {
     EarlyExchange(usize, i64, &'static str),
     /// The same, but the model is heard between the question and what the person says.
     OvertakenExchange(usize, i64, &'static str),
+    /// The same, but the model is heard while the person speaks.
+    MidTurnExchange(usize, i64, &'static str),
     Start,
     Stop,
 }
@@ -71,6 +79,7 @@ pub struct World {
     pub session: Session,
     now: Duration,
     calls_made: u64,
+    ids_made: u64,
     ids: Vec<(String, String)>,
     running: Vec<CallKey>,
     playing: Vec<(UtteranceId, bool)>,
@@ -79,7 +88,8 @@ pub struct World {
     transport: Transport,
     uplink: bool,
     conversation: u64,
-    /// Answers sent, by conversation and id.
+    /// Calls given and answers sent, by conversation and id.
+    asked: BTreeMap<(u64, String), u32>,
     answers: BTreeMap<(u64, String), u32>,
     /// Calls that arrived, and calls that were answered or closed.
     pub arrived: BTreeSet<CallKey>,
@@ -108,6 +118,7 @@ impl World {
             session: Session::new(config, Box::new(shop::Shop), 7),
             now: Duration::ZERO,
             calls_made: 0,
+            ids_made: 0,
             ids: Vec::new(),
             running: Vec::new(),
             playing: Vec::new(),
@@ -116,6 +127,7 @@ impl World {
             transport: Transport::Gone,
             uplink: false,
             conversation: 0,
+            asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             arrived: BTreeSet::new(),
             settled: BTreeSet::new(),
@@ -228,6 +240,12 @@ impl World {
                 if text == "a fresh conversation" =>
             {
                 self.conversation += 1;
+                // Ids are the conversation's own: this one's start over.
+                self.ids_made = 0;
+            }
+            Output::Notice(Notice::DuplicateCall { id, .. }) => {
+                let asked = self.asked[&(self.conversation, id)];
+                assert!(asked > 1, "only what came before in its conversation is a duplicate");
             }
             Output::Send(_)
             | Output::Duck
@@ -277,12 +295,22 @@ impl World {
             Step::Call(tool, arg) => self.call(TOOLS[tool], arg),
             Step::CallAgain(back) => {
                 if let Some((id, name)) = self.ids.iter().rev().nth(back).cloned() {
-                    self.provider(ProviderEvent::Calls(vec![ProviderCall {
-                        id: Some(id),
-                        name,
-                        args: json!({"phone": "12345", "text": "0"}),
-                    }]));
+                    let args = json!({"phone": "12345", "text": "0"});
+                    self.give_calls(vec![ProviderCall { id: Some(id), name, args }]);
                 }
+            }
+            Step::CallOwed(place) => {
+                let owed = |asked: &&(u64, String)| {
+                    asked.0 == self.conversation && !self.answers.contains_key(*asked)
+                };
+                if let Some((_, id)) = self.asked.keys().filter(owed).nth(place).cloned() {
+                    let name = "look_up".to_owned();
+                    self.give_calls(vec![ProviderCall { id: Some(id), name, args: json!({"q": 0}) }]);
+                }
+            }
+            Step::Batch(size) => {
+                let names: Vec<_> = ["look_up", "no_such"].into_iter().cycle().take(size).collect();
+                self.calls(&names);
             }
             Step::TakeBack(back) => {
                 if let Some((id, _)) = self.ids.iter().rev().nth(back).cloned() {
@@ -310,7 +338,7 @@ impl World {
                 if let Some((utterance, started)) = self.playing.get_mut(place) {
                     let utterance = *utterance;
                     if !std::mem::replace(started, true) && !self.flushed.contains(&utterance) {
-                        self.overtaken = true;
+                        self.overtake();
                         self.give(Input::PlayoutStarted { utterance });
                     }
                 }
@@ -340,17 +368,16 @@ impl World {
             Step::Exchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, false),
             Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
             Step::OvertakenExchange(tool, arg, text) => self.overtaken_exchange(GUARDED[tool], arg, text),
+            Step::MidTurnExchange(tool, arg, text) => self.mid_turn_exchange(GUARDED[tool], arg, text),
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }
     }
 
     pub fn call(&mut self, name: &str, arg: i64) {
-        self.calls_made += 1;
-        let id = format!("id{}", self.calls_made);
-        self.ids.push((id.clone(), name.to_owned()));
         let args = json!({"phone": "12345", "text": arg.to_string(), "n": arg});
-        self.provider(ProviderEvent::Calls(vec![ProviderCall { id: Some(id), name: name.to_owned(), args }]));
+        let id = Some(self.next_id(name));
+        self.give_calls(vec![ProviderCall { id, name: name.to_owned(), args }]);
     }
 
     /// One response with all these calls, each with an id of its own and arguments that no other has.
@@ -358,9 +385,23 @@ impl World {
         let calls = names.iter().map(|name| {
             self.calls_made += 1;
             let args = json!({"q": self.calls_made});
-            ProviderCall { id: Some(format!("id{}", self.calls_made)), name: (*name).to_owned(), args }
+            ProviderCall { id: Some(self.next_id(name)), name: (*name).to_owned(), args }
         });
         let calls = calls.collect();
+        self.give_calls(calls);
+    }
+
+    fn next_id(&mut self, name: &str) -> String {
+        self.ids_made += 1;
+        let id = format!("id{}", self.ids_made);
+        self.ids.push((id.clone(), name.to_owned()));
+        id
+    }
+
+    fn give_calls(&mut self, calls: Vec<ProviderCall>) {
+        for id in calls.iter().filter_map(|call| call.id.clone()) {
+            *self.asked.entry((self.conversation, id)).or_default() += 1;
+        }
         self.provider(ProviderEvent::Calls(calls));
     }
 
@@ -397,7 +438,7 @@ impl World {
             return;
         }
         self.playing.remove(place);
-        self.overtaken = true;
+        self.overtake();
         if !cut && let Some(text) = self.questions.get(&utterance) {
             self.heard = Some(text.clone());
             self.heard_at = self.now;
@@ -409,39 +450,13 @@ impl World {
         self.give(Input::PlayoutFinished { utterance, heard: Frames(2400), cut });
     }
 
-    /// Proposal, question heard, words said, call again. `early` speech begins before the question is heard.
-    pub fn exchange(&mut self, tool: &str, arg: i64, text: &'static str, early: bool) {
-        self.take(Step::Hush(500));
-        self.call(tool, arg);
-        if early {
-            self.speak(0);
-            self.wait(50);
+    /// Something else than the question is heard. What is said in a turn that goes on may be to that.
+    fn overtake(&mut self) {
+        self.overtaken = true;
+        if self.speaking {
+            self.spoke_after = false;
+            self.agreed_after = false;
         }
-        self.play_out();
-        if !early {
-            self.wait(300);
-            self.speak(0);
-        }
-        self.say(text);
-        self.call(tool, arg);
-    }
-
-    /// Proposal, question heard, then a reply; words said while or after that is heard, call again.
-    fn overtaken_exchange(&mut self, tool: &str, arg: i64, text: &'static str) {
-        self.take(Step::Hush(500));
-        self.call(tool, arg);
-        self.play_out();
-        self.take(Step::TurnComplete(false));
-        self.take(Step::Audio(800));
-        self.take(Step::Generated);
-        self.take(Step::Started(0));
-        if arg == 0 {
-            self.finish_playing(0, false);
-        }
-        self.wait(300);
-        self.speak(0);
-        self.say(text);
-        self.call(tool, arg);
     }
 
     /// All that is handed out is heard to its end.
@@ -454,14 +469,6 @@ impl World {
                 self.finish_playing(0, before == self.playing.len() && !self.open_replies.is_empty());
             }
         }
-    }
-
-    /// The rest of a stretch of speech, and its words.
-    fn say(&mut self, text: &'static str) {
-        self.wait(900);
-        self.take(Step::Hush(800));
-        self.hear(text);
-        self.wait(500);
     }
 
     /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
