@@ -8,7 +8,6 @@ use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
 use tools::http::{HttpClient, Trust};
-use tools::mcp::Servers;
 use tools::notify::{HttpOutbox, send_notification};
 use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
 
@@ -22,12 +21,10 @@ use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
 use crate::identity::Identity;
-use crate::provider::{
-    Connect, Declaration, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog,
-};
+use crate::provider::{Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
-use crate::tooling::Tooling;
+use crate::tooling::{self, Tooling};
 use crate::watch::Observer;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
@@ -211,7 +208,7 @@ impl<'a> Assembly<'a> {
         });
         let tools = tool_set(&config, extend, lane)?;
         let clips = clips(&config)?;
-        let tooling = Tooling::new(tools.clone(), servers(&config));
+        let tooling = Tooling::new(tools.clone(), tooling::servers(&config));
         let toolbox = Toolbox::new(tooling.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
@@ -361,12 +358,6 @@ fn machine_name() -> String {
     std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
-/// The servers of the configuration, started. On the runtime, if there is any.
-#[must_use]
-pub fn servers(config: &Config) -> Servers {
-    if config.tools.enabled { Servers::start(config.mcp.iter().cloned()) } else { Servers::default() }
-}
-
 fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
     Ok(match &config.hal.board {
         Board::None => hal::Board::default(),
@@ -456,22 +447,8 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
     link.languages = provider.language.iter().cloned().collect();
     link.instruction =
         tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
-    link.tools = declarations(tools);
+    link.tools = tooling::declarations(tools);
     Ok(link)
-}
-
-/// The tools as the model is shown them.
-#[must_use]
-pub fn declarations(tools: &ToolSet) -> Vec<Declaration> {
-    tools
-        .iter()
-        .map(|tool| Declaration {
-            name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
-            schema: tool.schema().clone(),
-            blocking: false,
-        })
-        .collect()
 }
 
 /// Spreads the retries of a fleet that lost its service at one moment.

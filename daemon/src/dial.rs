@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use session::{FailureCause, LinkFailure};
 
-use crate::assembly;
 use crate::config::{Config, ProcessEnv};
 use crate::provider::{Connect, GeminiConfig, Link, LinkEvents, LinkHandle, Secret, WireLog};
-use crate::tooling::Tooling;
+use crate::tooling::{self, Tooling};
 
 /// Where the key comes from.
 #[derive(Clone, Debug)]
@@ -49,7 +48,7 @@ impl Dialer {
     pub fn dial(&self, resume: Option<String>) -> Result<(LinkHandle, LinkEvents), LinkFailure> {
         let api_key = self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
         let tools = if resume.is_none() { self.tooling.renew() } else { self.tooling.current() };
-        let tools = assembly::declarations(&tools);
+        let tools = tooling::declarations(&tools);
         let config = Arc::new(GeminiConfig { api_key, tools, ..self.config.clone() });
         Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
     }

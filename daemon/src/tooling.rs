@@ -11,6 +11,9 @@ use tools::ToolSet;
 use tools::mcp::Servers;
 use tracing::warn;
 
+use crate::config::Config;
+use crate::provider::Declaration;
+
 /// How long the start waits for the servers. Who is not ready by then has its tools offered in a later conversation.
 pub const SETTLE_LIMIT: Duration = Duration::from_secs(4);
 
@@ -57,6 +60,26 @@ impl From<ToolSet> for Tooling {
     fn from(native: ToolSet) -> Self {
         Self::new(native, Servers::default())
     }
+}
+
+/// The servers of the configuration, started. On the runtime, if there is any.
+#[must_use]
+pub fn servers(config: &Config) -> Servers {
+    if config.tools.enabled { Servers::start(config.mcp.iter().cloned()) } else { Servers::default() }
+}
+
+/// The tools as the model is shown them.
+#[must_use]
+pub fn declarations(tools: &ToolSet) -> Vec<Declaration> {
+    tools
+        .iter()
+        .map(|tool| Declaration {
+            name: tool.name().to_owned(),
+            description: tool.description().to_owned(),
+            schema: tool.schema().clone(),
+            blocking: false,
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
 use crate::toolbox::{self, run_alone};
-use crate::tooling::SETTLE_LIMIT;
+use crate::tooling::{self, SETTLE_LIMIT};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -69,7 +69,7 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
 /// Does it with the servers up, as a call needs them.
 fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
     let servers = runtime.block_on(async {
-        let servers = assembly::servers(config);
+        let servers = tooling::servers(config);
         for missing in servers.settled(SETTLE_LIMIT).await {
             note(format_args!("caution: {missing}"));
         }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::Error as HttpError;
 use rmcp::ServiceError;
@@ -12,7 +11,6 @@ use rmcp::model::{
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use super::server::Server;
 use super::template::Template;
@@ -39,7 +37,6 @@ pub(super) struct Call {
     pub(super) acts: bool,
     pub(super) schema: Value,
     pub(super) confirm: Option<Template>,
-    pub(super) budget: Option<Duration>,
 }
 
 /// Runs one call. Its deadline is kept by whoever polls this: dropping it tells the server.
@@ -65,7 +62,6 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
     if what.acts {
         cx.begin_effect()?;
     }
-    let started = Instant::now();
     let answer = tokio::select! {
         biased;
         answer = up.peer.call_tool_once(params) => answer,
@@ -76,16 +72,6 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
             return Err(if cx.has_begun() { ToolError::unknown().because(text) } else { ToolError::public(text) });
         }
     };
-    if let Some(budget) = what.budget.filter(|budget| started.elapsed() > *budget) {
-        let took = started.elapsed();
-        tracing::warn!(
-            server = name,
-            tool = &*what.tool.name,
-            ?took,
-            ?budget,
-            "a call took longer than its budget"
-        );
-    }
     match answer {
         Ok(CallToolResponse::Complete(result)) => Ok(read(name, what.server.config.trusted, result)),
         // Both would go on without the person and the model knowing.
@@ -147,12 +133,9 @@ fn never_sent(cause: &ServiceError) -> bool {
     let ServiceError::TransportSend(cause) = cause else { return false };
     let cause = cause.error.as_ref();
     if let Some(error) = cause.downcast_ref::<StreamableHttpError<HttpError>>() {
-        return match error {
-            StreamableHttpError::Client(error) => error.is_connect(),
-            // A server that was started again does not know us, and says so instead of doing anything.
-            StreamableHttpError::SessionExpired => true,
-            _ => false,
-        };
+        // A server that was started again does not know us, and says so instead of doing anything.
+        let refused = matches!(error, StreamableHttpError::Client(error) if error.is_connect());
+        return refused || matches!(error, StreamableHttpError::SessionExpired);
     }
     cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotConnected)
 }

@@ -9,7 +9,8 @@ use super::call::{Call, call};
 use super::schema::inlined;
 use super::server::{Server, Up};
 use super::{LeftOut, Marks};
-use crate::declare::{Effect, Gate, ToolBuilder};
+use crate::declare::{Effect, Gate, Origin, ToolBuilder};
+use crate::import::import_schema;
 use crate::set::{ErasedTool, ToolSet};
 use crate::shape::shortened;
 
@@ -60,6 +61,7 @@ pub(super) fn offers(server: &Arc<Server>, up: &Up, left_out: &mut Vec<LeftOut>)
 /// The tool, or everything that keeps it from being offered.
 fn offered(server: &Arc<Server>, tool: &Arc<Tool>, marks: Marks) -> Result<ErasedTool, Vec<String>> {
     let schema = inlined(&tool.input_schema).map_err(|fault| vec![fault])?;
+    let schema = import_schema(&schema).map_err(|fault| vec![format!("the schema: {fault}")])?;
     let mut faults = Vec::new();
     let forced = tool.annotations.as_ref().and_then(forced_by);
     let effect = if forced.is_some() { Effect::Outbound } else { marks.effect };
@@ -112,13 +114,15 @@ fn declared(
         acts: effect != Effect::Read || gate.is_some(),
         schema: schema.clone(),
         confirm: marks.confirm,
-        budget: marks.budget,
     });
     let mut builder = ErasedTool::dynamic(&name, &description(tool), schema, move |args, cx| {
         call(Arc::clone(&what), args, cx)
     })
     .effect(effect)
-    .timeout(server.config.timeout);
+    .timeout(server.config.timeout)
+    .origin(Origin::Mcp(server.name().to_owned()))
+    // Without a word about it, slow is what does not come back in time.
+    .budget(marks.budget.unwrap_or(server.config.timeout));
     if marks.needs_result_now {
         builder = builder.needs_result_now();
     }

@@ -53,14 +53,16 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
                 {
                     continue;
                 }
-                message => return Some(message),
+                message @ (JsonRpcMessage::Response(_)
+                | JsonRpcMessage::Notification(_)
+                | JsonRpcMessage::Error(_)) => return Some(message),
             };
             let method = match &request.request {
                 ServerRequest::PingRequest(_) => return Some(JsonRpcMessage::Request(request)),
                 ServerRequest::CreateMessageRequest(_) => "sampling/createMessage",
                 ServerRequest::ElicitRequest(_) => "elicitation/create",
                 ServerRequest::ListRootsRequest(_) => "roots/list",
-                _ => "something unknown",
+                ServerRequest::CustomRequest(_) | _ => "something of its own",
             };
             if !std::mem::replace(&mut self.told, true) {
                 tracing::warn!(

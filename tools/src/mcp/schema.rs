@@ -56,14 +56,16 @@ fn flattened(node: &Value, root: &Value, depth: usize, nodes: &mut usize) -> Res
                 if key == "$ref" || LEFT_OUT.contains(&key) {
                     continue;
                 }
-                let field = match field {
-                    Value::Object(named) if BY_NAME.contains(&key) => named
+                let field = if let (Value::Object(named), true) = (field, BY_NAME.contains(&key)) {
+                    named
                         .iter()
                         .map(|(name, schema)| Ok((name.clone(), flattened(schema, root, depth + 1, nodes)?)))
                         .collect::<Result<Map<_, _>, String>>()
-                        .map(Value::Object)?,
-                    _ if VALUES.contains(&key) => field.clone(),
-                    _ => flattened(field, root, depth + 1, nodes)?,
+                        .map(Value::Object)?
+                } else if VALUES.contains(&key) {
+                    field.clone()
+                } else {
+                    flattened(field, root, depth + 1, nodes)?
                 };
                 // What stands beside a reference adds to it: mostly a description of this very use.
                 flat.insert(key.to_owned(), field);

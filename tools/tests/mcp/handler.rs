@@ -198,6 +198,10 @@ impl Fixture {
                 text("done".to_owned())
             }
             "grandchild" => {
+                #[expect(
+                    clippy::zombie_processes,
+                    reason = "what a careless driver leaves behind is what is tested"
+                )]
                 let child = std::process::Command::new("sleep").arg("300").spawn().expect("there is sleep");
                 text(child.id().to_string())
             }

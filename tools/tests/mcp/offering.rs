@@ -122,7 +122,7 @@ async fn a_budget_that_is_passed_is_a_warning() {
     let servers = up([child(&[], &[("progress", Marks { budget, ..read() })])]).await;
     let (log, _logging) = Log::start();
     assert_eq!(run(&tool(&servers, "bench_progress"), json!({})).await.status, Status::Success);
-    assert_eq!(log.count("a call took longer than its budget"), 1, "{}", log.text());
+    assert_eq!(log.count("over the 1ms budget"), 1, "{}", log.text());
 }
 
 #[tokio::test]
