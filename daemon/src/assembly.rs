@@ -7,23 +7,24 @@ use audio::{Engine, Stepper};
 use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
+use tools::http::{HttpClient, Trust};
 use tools::notify::{HttpOutbox, send_notification};
-use tools::{ToolSet, ToolSetBuilder};
+use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
 
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
-    Board, CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv,
-    SpeechEngine,
+    Board, CaptureChannel, ClipSource, Config, DeclaredTool, Device, EchoMode, Endpoint, EngageMode,
+    ProcessEnv, SpeechEngine,
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
+use crate::fault;
 use crate::identity::Identity;
-use crate::provider::{
-    Connect, Declaration, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog,
-};
+use crate::provider::{Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
+use crate::tooling::{self, Tooling};
 use crate::watch::Observer;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
@@ -33,23 +34,23 @@ pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblyError {
     /// Tools are declared wrongly.
-    #[error("{0}")]
+    #[error(transparent)]
     Tools(#[from] tools::BuildErrors),
     /// Clips cannot be used.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", fault::lines(.0))]
     Clips(Vec<ClipError>),
     /// The endpoint cannot be used.
-    #[error("provider.endpoint: {0}")]
+    #[error("provider.endpoint cannot be used")]
     Endpoint(#[from] crate::provider::EndpointError),
     /// The message tool has no token.
-    #[error("tools.notify: {0}")]
+    #[error("tools.notify cannot be offered")]
     Token(#[from] crate::config::KeyError),
     /// The message tool cannot be made.
-    #[error("tools.notify: {0}")]
+    #[error("tools.notify cannot be offered")]
     Outbox(#[from] tools::notify::OutboxError),
     /// The system gives no thread for a bus.
-    #[error("no thread for the hardware: {0}; is a limit on tasks too low?")]
-    Lane(std::io::Error),
+    #[error("no thread for the hardware; is a limit on tasks too low?")]
+    Lane(#[source] std::io::Error),
     /// The wire log cannot be written.
     #[error("log.wire_dir = {}: cannot be made; correct the path or its permissions", dir.display())]
     WireLog {
@@ -60,7 +61,7 @@ pub enum AssemblyError {
         cause: std::io::Error,
     },
     /// The audio engine refused its settings.
-    #[error("{0}")]
+    #[error(transparent)]
     Audio(#[from] audio::StartError),
 }
 
@@ -174,7 +175,7 @@ impl<'a> Assembly<'a> {
         self
     }
 
-    /// A driver whose audio worker has a thread of its own.
+    /// A driver whose audio worker has a thread of its own. On the runtime, if the configuration has servers.
     ///
     /// # Errors
     /// See [`AssemblyError`].
@@ -207,13 +208,17 @@ impl<'a> Assembly<'a> {
         });
         let tools = tool_set(&config, extend, lane)?;
         let clips = clips(&config)?;
-        let toolbox = Toolbox::new(tools.clone(), identity);
+        let tooling = Tooling::new(tools.clone(), tooling::servers(&config));
+        let toolbox = Toolbox::new(tooling.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
                 WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
             });
         let mut link = link_config(&config, &tools)?;
+        for warning in tools.warnings() {
+            tracing::warn!("{warning}");
+        }
         if let Some(caution) = crate::provider::model_caution(&config.provider.model) {
             tracing::warn!("{caution}");
         }
@@ -222,7 +227,7 @@ impl<'a> Assembly<'a> {
         }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
-        let dialer = Dialer::new(link, key, connector, wire_log.transpose()?);
+        let dialer = Dialer::new(link, tooling, key, connector, wire_log.transpose()?);
         Ok(Driver {
             clock,
             session,
@@ -306,8 +311,51 @@ pub fn tool_set(config: &Config, extend: &Extend, bus: Bus) -> Result<ToolSet, A
         let outbox = HttpOutbox::new(&notify.url, token.as_ref(), notify.timeout)?;
         builder = builder.tool(send_notification(Arc::new(outbox), notify.timeout));
     }
-    builder = extend(builder);
-    Ok(builder.tool(tools::end::end_session()).build()?)
+    let (builder, faults) = http_tools(builder, config);
+    match extend(builder).tool(tools::end::end_session()).build() {
+        Ok(tools) if faults.is_empty() => Ok(tools),
+        Ok(_) => Err(BuildErrors(faults).into()),
+        Err(BuildErrors(more)) => Err(BuildErrors(faults.into_iter().chain(more).collect()).into()),
+    }
+}
+
+/// Adds the tools that a web service carries out, and gives what keeps others of them from being added.
+fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, Vec<BuildError>) {
+    let mut faults = Vec::new();
+    let Some(first) = config.http_tools.first() else {
+        return (builder, faults);
+    };
+    let encrypted = config.http_tools.iter().any(|declared| declared.tool.target.is_encrypted());
+    let client = match HttpClient::new(if encrypted { Trust::System } else { Trust::Nobody }) {
+        Ok(client) => client,
+        Err(fault) => {
+            // None of them can work, and for one reason.
+            faults.push(BuildError { tool: first.tool.name.clone(), fault: crate::fault::chain(&fault) });
+            return (builder, faults);
+        }
+    };
+    let mut facts = config.tools.call.clone();
+    if facts.device_id.is_empty() {
+        facts.device_id = machine_name();
+    }
+    let facts = Arc::new(facts);
+    let secret = |name: &str| config.tool_secret(&ProcessEnv, name).map_err(|fault| fault.to_string());
+    for DeclaredTool { tool, origin } in &config.http_tools {
+        match tool.declare(&client, &facts, &secret) {
+            Ok(declaration) => builder = builder.tool(declaration),
+            Err(found) => faults.extend(
+                found
+                    .into_iter()
+                    .map(|fault| BuildError { tool: tool.name.clone(), fault: format!("{origin}: {fault}") }),
+            ),
+        }
+    }
+    (builder, faults)
+}
+
+/// The name of this machine; empty where nobody gave it one.
+fn machine_name() -> String {
+    std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
 fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
@@ -399,15 +447,7 @@ pub fn link_config(config: &Config, tools: &ToolSet) -> Result<GeminiConfig, Ass
     link.languages = provider.language.iter().cloned().collect();
     link.instruction =
         tools::build_instruction(&config.persona.text, &config.persona.profile, &tools.rules());
-    link.tools = tools
-        .iter()
-        .map(|tool| Declaration {
-            name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
-            schema: tool.schema().clone(),
-            blocking: false,
-        })
-        .collect();
+    link.tools = tooling::declarations(tools);
     Ok(link)
 }
 
@@ -417,4 +457,42 @@ fn seed() -> u64 {
     // Without a random source every device retries alike: worse for the service, no fault of this device.
     let _ = getrandom::fill(&mut bytes);
     u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+    use crate::fault::chain;
+
+    #[test]
+    fn a_fault_is_told_with_its_cause_once() {
+        let missing = Clips::load([("one", "/no/such/file.wav"), ("two", "builtin:gong")]);
+        let clips = AssemblyError::Clips(missing.expect_err("neither is there"));
+        let endpoint = ProviderEndpoint::parse("http://host").expect_err("it is no WebSocket");
+        for (fault, text) in [
+            (
+                clips,
+                "clip `/no/such/file.wav` cannot be read; check the path and its permissions: \
+                 No such file or directory (os error 2)\n\
+                 there is no built-in clip `gong`; there are: alarm, chime",
+            ),
+            (
+                AssemblyError::Lane(Error::from(ErrorKind::WouldBlock)),
+                "no thread for the hardware; is a limit on tasks too low?: operation would block",
+            ),
+            (
+                endpoint.into(),
+                "provider.endpoint cannot be used: endpoint `http://host` has scheme `http`: \
+                 expected wss, or ws for a server on this machine",
+            ),
+            (
+                audio::StartError::Thread(Error::from(ErrorKind::WouldBlock)).into(),
+                "cannot start the audio thread: operation would block",
+            ),
+        ] {
+            assert_eq!(chain(&fault), text);
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub const MAX_CLIP_BYTES: u64 = 24 * 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ClipError {
     /// It could not be read.
-    #[error("clip `{path}` cannot be read ({cause}); check the path and its permissions")]
+    #[error("clip `{path}` cannot be read; check the path and its permissions")]
     Read {
         /// The file.
         path: PathBuf,

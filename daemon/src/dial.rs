@@ -6,6 +6,7 @@ use session::{FailureCause, LinkFailure};
 
 use crate::config::{Config, ProcessEnv};
 use crate::provider::{Connect, GeminiConfig, Link, LinkEvents, LinkHandle, Secret, WireLog};
+use crate::tooling::{self, Tooling};
 
 /// Where the key comes from.
 #[derive(Clone, Debug)]
@@ -19,30 +20,36 @@ pub enum KeySource {
 /// Opens links to the provider.
 pub struct Dialer {
     config: GeminiConfig,
+    tooling: Tooling,
     key: KeySource,
     connector: Arc<dyn Connect>,
     wire_log: Option<WireLog>,
 }
 
 impl Dialer {
-    /// Links like `config` (whose key is replaced by that of `key`), over streams of `connector`.
+    /// Links like `config` (whose key is replaced by that of `key`, and its tools by those of `tooling`), over streams of
+    /// `connector`.
     #[must_use]
     pub fn new(
         config: GeminiConfig,
+        tooling: Tooling,
         key: KeySource,
         connector: Arc<dyn Connect>,
         wire_log: Option<WireLog>,
     ) -> Self {
-        Self { config, key, connector, wire_log }
+        Self { config, tooling, key, connector, wire_log }
     }
 
-    /// Starts one attempt, resuming an earlier session by its handle if there is one.
+    /// Starts one attempt, resuming an earlier session by its handle if there is one. What is resumed keeps its tools; one
+    /// that begins gets those that there are.
     ///
     /// # Errors
     /// [`FailureCause::Credentials`] when there is no key: nothing was sent.
     pub fn dial(&self, resume: Option<String>) -> Result<(LinkHandle, LinkEvents), LinkFailure> {
         let api_key = self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
-        let config = Arc::new(GeminiConfig { api_key, ..self.config.clone() });
+        let tools = if resume.is_none() { self.tooling.renew() } else { self.tooling.current() };
+        let tools = tooling::declarations(&tools);
+        let config = Arc::new(GeminiConfig { api_key, tools, ..self.config.clone() });
         Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
     }
 

@@ -152,6 +152,12 @@ impl Running {
             warn!("no link: {missing}");
             self.trouble = missing;
         }
+        // A session that is begun at once would otherwise be without the tools of every server.
+        tokio::select! {
+            biased;
+            () = self.driver.toolbox.tooling().settle() => {}
+            () = stop.as_mut() => return Ok(Ended::Stopped),
+        }
         self.feed(Input::Start);
         supervise::ready(&self.status);
         loop {

@@ -48,6 +48,12 @@ impl Identity {
         Self { boot: "boot".to_owned(), run: "run".to_owned(), secret: [7; 32] }
     }
 
+    /// The same device in a run of this name: what a trial tells the services it calls.
+    #[must_use]
+    pub fn named(self, run: &str) -> Self {
+        Self { run: run.to_owned(), ..self }
+    }
+
     /// The id of this run.
     #[must_use]
     pub fn run(&self) -> &str {

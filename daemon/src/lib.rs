@@ -35,12 +35,14 @@ pub mod config;
 pub mod demo;
 pub mod dial;
 pub mod driver;
+mod fault;
 pub mod identity;
 pub mod provider;
 pub mod speech;
 pub mod supervise;
 pub mod timeline;
 pub mod toolbox;
+pub mod tooling;
 pub mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,6 @@
 //! The process and its manager: signals, readiness, and the watchdog that is fed by progress only.
 
+use std::thread;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -9,28 +10,38 @@ use tracing::{debug, warn};
 /// From SIGTERM to the end of the process, whatever hangs: what a person at a terminal waits before the second ^C.
 pub const STOP_LIMIT: Duration = Duration::from_millis(4500);
 
+/// What the last line of the log is given to get out. A reader that is alive takes a line in far less.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
 /// Completes when the process is asked to stop, with the signal's name.
 ///
 /// From then on the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their own, so
-/// neither a device that hangs in the kernel nor a busy runtime can keep the process.
+/// neither a device that hangs in the kernel nor a busy runtime can keep the process. That thread speaks to nobody: the log
+/// may have a reader that stands still, and then whoever writes a line waits for ever, with all who want to write one.
 ///
 /// # Errors
 /// When the signal handlers cannot be installed.
 pub async fn stop_requested() -> std::io::Result<&'static str> {
     let (asked, told) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let first = first_signal();
         let stopping = first.is_ok();
         // The daemon may have ended by itself.
         let _ = asked.send(first);
         if stopping {
-            notify(&[NotifyState::Stopping]);
-            std::thread::sleep(STOP_LIMIT);
-            warn!("something did not stop in time; ending the process");
+            aside(|| notify(&[NotifyState::Stopping]));
+            thread::sleep(STOP_LIMIT - LAST_WORDS);
+            aside(|| warn!("something did not stop in time; ending the process"));
+            thread::sleep(LAST_WORDS);
             std::process::exit(0);
         }
     })?;
     told.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread for signals ended by itself")))
+}
+
+/// Does on a thread of its own what may never come back. Without a thread it is not done.
+fn aside(say: impl FnOnce() + Send + 'static) {
+    drop(thread::Builder::new().name("last words".to_owned()).spawn(say));
 }
 
 /// Blocks until the first signal that asks to stop.

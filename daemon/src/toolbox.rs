@@ -16,6 +16,7 @@ use units::CallKey;
 
 use crate::identity::Identity;
 use crate::speech;
+use crate::tooling::Tooling;
 
 /// Events that running tools may have waiting for the driver; more are dropped with a warning.
 const EVENTS: usize = 64;
@@ -33,7 +34,7 @@ pub enum Finished {
 
 /// The tools, and the calls that are running.
 pub struct Toolbox {
-    tools: ToolSet,
+    tools: Tooling,
     identity: Identity,
     view: SharedView,
     running: JoinSet<(CallKey, Shaped)>,
@@ -45,10 +46,10 @@ pub struct Toolbox {
 impl Toolbox {
     /// A toolbox of these tools.
     #[must_use]
-    pub fn new(tools: ToolSet, identity: Identity) -> Self {
+    pub fn new(tools: impl Into<Tooling>, identity: Identity) -> Self {
         Self {
-            view: SharedView(Arc::new(Mutex::new(tools.whole()))),
-            tools,
+            tools: tools.into(),
+            view: SharedView::default(),
             identity,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
@@ -70,11 +71,18 @@ impl Toolbox {
         self.view.clone()
     }
 
+    /// The tools, and when they change.
+    #[must_use]
+    pub const fn tooling(&self) -> &Tooling {
+        &self.tools
+    }
+
     /// Starts the call that `permit` allows. What comes of it is told by [`Toolbox::finished`], always.
     pub fn dispatch(&mut self, permit: Permit) {
         let call = permit.call_key();
-        let Some(tool) = self.tools.find(permit.name()).cloned() else {
-            // The catalog and the toolbox hold the same set, so this is a bug of ours; it is answered all the same.
+        let Some(tool) = self.tools.current().find(permit.name()).cloned() else {
+            // Catalog and toolbox read the same set, so this is a bug of ours, or the permit is from before a new
+            // conversation whose tools are others; it is answered all the same.
             error!(tool = permit.name(), "a permitted tool is not in the toolbox");
             let body = json!({"status": "error", "error": format!("the {} tool failed", permit.name())});
             let shaped = Shaped {
@@ -180,38 +188,40 @@ fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
 /// What the session knows of the tools.
 #[derive(Clone, Debug)]
 pub struct Shelf {
-    tools: ToolSet,
+    tools: Tooling,
     identity: Identity,
     view: SharedView,
 }
 
-/// Which tools the model may see, for whoever shows and hides them. Clones are one.
-#[derive(Clone, Debug)]
-pub struct SharedView(Arc<Mutex<ToolView>>);
+/// Which tools the model may see, for whoever shows and hides them. Clones are one. Tools that come later are seen as
+/// long as nobody has said what is.
+#[derive(Clone, Debug, Default)]
+pub struct SharedView(Arc<Mutex<Option<ToolView>>>);
 
 impl SharedView {
     /// The model sees the tools of `view`, from the person's next turn on.
     pub fn show(&self, view: ToolView) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = view;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
     }
 
-    fn names(&self) -> Vec<String> {
+    fn shows(&self, name: &str) -> bool {
         let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        view.names().map(str::to_owned).collect()
+        view.as_ref().is_none_or(|view| view.find(name).is_some())
     }
 }
 
 impl Catalog for Shelf {
     fn spec(&self, name: &str) -> Option<ToolSpec> {
-        self.tools.find(name).map(spec)
+        self.tools.current().find(name).map(spec)
     }
 
     fn view(&self) -> Vec<String> {
-        self.view.names()
+        self.tools.current().names().filter(|name| self.view.shows(name)).map(str::to_owned).collect()
     }
 
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {
-        let tool = self.tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
+        let tools = self.tools.current();
+        let tool = tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
         prepare(tool, &self.identity, args)
     }
 }
@@ -260,9 +270,30 @@ pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<P
     let summary = tool.summary(&args).transpose()?;
     if let Some(char) = summary.as_deref().and_then(speech::unspeakable) {
         return Err(format!(
-            "the arguments hold the character {char:?}, which cannot be read aloud: leave it out"
+            "the sentence to be read aloud holds {char:?}, which a voice cannot say: leave it out"
         ));
     }
     let slots = tool.slots(&args)?;
     Ok(Prepared { args, digest, summary, slots })
+}
+
+#[cfg(test)]
+mod tests {
+    use tools::{Gate, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_aloud_is_said_of_the_sentence_whoever_wrote_it() {
+        // The arguments are empty: the character is the tool's own.
+        let schema = json!({"type": "object", "properties": {}});
+        let tool = ErasedTool::dynamic("stamp", "Stamps the form.", schema, |_: Value, _: Cx| async {
+            ToolResult::ok("It is stamped.")
+        });
+        let tool = tool.gate(Gate::voice(|_: &Value| "Stamp █.".to_owned()));
+        let tools = ToolSet::builder().tool(tool).build().expect("it is declared in full");
+        let tool = tools.find("stamp").expect("it was added");
+        let told = prepare(tool, &Identity::fixed(), &json!({})).expect_err("no voice says it");
+        assert_eq!(told, "the sentence to be read aloud holds '█', which a voice cannot say: leave it out");
+    }
 }

@@ -85,8 +85,22 @@ impl Daemon {
     /// If the process has ended already; the text shows the log.
     #[track_caller]
     pub fn terminate(&self) {
-        if let Err(error) = pidfd_send_signal(&self.pidfd, Signal::TERM) {
-            panic!("SIGTERM cannot be sent: {error}; {}", self.log);
+        self.signal(Signal::TERM);
+    }
+
+    /// Sends SIGHUP.
+    ///
+    /// # Panics
+    /// If the process has ended already; the text shows the log.
+    #[track_caller]
+    pub fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
+    #[track_caller]
+    fn signal(&self, signal: Signal) {
+        if let Err(error) = pidfd_send_signal(&self.pidfd, signal) {
+            panic!("{signal:?} cannot be sent: {error}; {}", self.log);
         }
     }
 

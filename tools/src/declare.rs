@@ -56,6 +56,8 @@ pub struct Declaration {
     pub(crate) timeout: Duration,
     pub(crate) needs: Vec<Need>,
     pub(crate) body: Body,
+    /// Arguments that choices were given for and that do not exist.
+    pub(crate) misfits: Vec<String>,
     /// One of ours: may carry a reserved name.
     pub(crate) built_in: bool,
     pub(crate) ends_session: bool,
@@ -132,6 +134,7 @@ impl<A: 'static> ToolBuilder<A> {
             timeout: TIMEOUT_DEFAULT,
             needs,
             body,
+            misfits: Vec::new(),
             built_in: false,
             ends_session: false,
         };
@@ -147,6 +150,18 @@ impl<A: 'static> ToolBuilder<A> {
     /// Another description than the doc comment of the arguments: what it does and when to use it, 3 to 1000 characters.
     pub fn described(mut self, description: impl Into<String>) -> Self {
         self.declaration.description = description.into();
+        self
+    }
+
+    /// The values an argument may have, where they are known only at run time: the model chooses from them.
+    pub fn choices<T: Into<Value>>(mut self, argument: &str, values: impl IntoIterator<Item = T>) -> Self {
+        let property = self.declaration.schema.pointer_mut(&format!("/properties/{argument}"));
+        match property.and_then(Value::as_object_mut) {
+            Some(property) => {
+                property.insert("enum".to_owned(), values.into_iter().map(Into::into).collect());
+            }
+            None => self.declaration.misfits.push(argument.to_owned()),
+        }
         self
     }
 

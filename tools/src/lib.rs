@@ -46,12 +46,22 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(panic = "abort")]
+compile_error!("a tool's panic is caught and answered: build with `panic = \"unwind\"`");
+
 mod args;
 mod build;
 mod cx;
 mod declare;
+pub mod device_audio;
 pub mod end;
 mod handler;
+#[cfg(feature = "http")]
+pub mod http;
+mod import;
+pub mod kb;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod notify;
 mod result;
 mod secret;
@@ -69,6 +79,7 @@ pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
 pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
+pub use import::{ImportError, import_schema};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
 pub use set::{ErasedTool, RULES_HEADING, ToolSet, build_instruction};
@@ -82,3 +93,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Compiles and runs the code of the tutorial.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Tutorial;

@@ -21,6 +21,9 @@ mod phone;
 pub use http::{HttpOutbox, OutboxError, RESPONSE_BYTES_MAX};
 pub use phone::{Phone, PhoneError};
 
+/// Time for a message service to answer before the log says so: longer, and the person wonders.
+const BUDGET: Duration = Duration::from_secs(2);
+
 const RULES: &str = "\
 • NOTIFICATION RULE (`send_notification`):
   1. When the person asks to send something and you have the number and the text, call this tool at once. Do not ask \
@@ -109,6 +112,8 @@ pub fn send_notification(outbox: Arc<dyn Outbox>, timeout: Duration) -> ToolBuil
         .instruct(RULES)
         .on_failure(ON_FAILURE)
         .needs_result_now()
+        .budget(BUDGET.min(timeout))
+        .waiting("I am still sending it.")
         .timeout(timeout)
 }
 

@@ -5,10 +5,10 @@ use std::error::Error;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cx::Cancelled;
-use crate::shape::{Fault, to_json};
+use crate::shape::{Fault, Status, to_json};
 
 /// What a run of a tool gives, before it is shaped for the model.
 pub type RawOutcome = Result<ToolResult, ToolError>;
@@ -34,6 +34,9 @@ pub(crate) enum Content {
     Failed { error: String, data: Option<Value> },
     /// A value without words of its own.
     Plain(Value),
+    /// What a service answered: its own status, passed through, and what it sent below `result`.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only a tool that speaks HTTP makes one"))]
+    Answered { ended: Status, body: Map<String, Value> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,13 @@ impl ToolResult {
         }
     }
 
+    /// What a service answered, or that it did not. `body` is what the model reads; what comes from outside stands below
+    /// its `result`.
+    #[cfg(feature = "http")]
+    pub(crate) fn answered(ended: Status, body: Map<String, Value>) -> Self {
+        Self::with(Content::Answered { ended, body })
+    }
+
     /// The same without the fields that are not for the model, wherever they stand in its data.
     pub(crate) fn without(mut self, hidden: &BTreeSet<String>) -> Self {
         match &mut self.content {
@@ -94,6 +104,11 @@ impl ToolResult {
                     self.content = Content::Said { status: Said::Success, message: String::new(), data };
                 }
             }
+            Content::Answered { body, .. } => {
+                if let Some(data) = body.get_mut("result") {
+                    strip(data, hidden);
+                }
+            }
         }
         self
     }
@@ -104,6 +119,7 @@ impl ToolResult {
             Ok(value) => match &mut self.content {
                 Content::Said { data, .. } | Content::Failed { data, .. } => *data = Some(value),
                 Content::Plain(plain) => *plain = value,
+                Content::Answered { body, .. } => drop(body.insert("result".to_owned(), value)),
             },
             Err(fault) => self.fault = self.fault.or(Some(fault)),
         }

@@ -133,10 +133,15 @@ fn finished(result: ToolResult, on_failure: Option<&str>) -> Shaped {
             plain(&mut body, value);
             Status::Success
         }
+        Content::Answered { ended, body: answered } => {
+            body = answered;
+            ended
+        }
     };
     let instruction = match status {
-        Status::Error => instruction.or_else(|| on_failure.map(str::to_owned)),
-        Status::Success | Status::Running | Status::Unknown | Status::Cancelled => instruction,
+        // Of these, only a service that did not answer ends in doubt; its integrator wrote for that too.
+        Status::Error | Status::Unknown => instruction.or_else(|| on_failure.map(str::to_owned)),
+        Status::Success | Status::Running | Status::Cancelled => instruction,
     };
     if let Some(instruction) = instruction {
         body.insert("instruction".to_owned(), instruction.into());

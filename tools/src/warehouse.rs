@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hal::{Class, Quality, Sensors, Unit};
 use schemars::JsonSchema;
@@ -14,6 +15,9 @@ use crate::result::{ToolError, ToolResult};
 
 /// Clip played after the warning that a zone is out of its limits.
 pub const ALARM_CLIP: &str = "alarm";
+
+/// Time for two readings on a slow bus before the log says so.
+const BUDGET: Duration = Duration::from_millis(300);
 
 const RULES: &str = "\
 • WAREHOUSE SENSOR RULE (`read_warehouse_sensors`):
@@ -71,6 +75,9 @@ pub fn read_warehouse_sensors(config: WarehouseConfig) -> ToolBuilder<ReadZone> 
         .named("read_warehouse_sensors")
         .effect(Effect::Read)
         .needs_result_now()
+        .lane("sensors")
+        .budget(BUDGET)
+        .waiting("I am still reading the sensors.")
         .instruct(RULES)
 }
 

@@ -4,9 +4,14 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{EXIT_CONFIG, chain, fail, note, print};
+use tools::ToolSet;
+use tools::mcp::Joined;
+
+use super::{EXIT_CONFIG, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
+use crate::fault::chain;
+use crate::tooling::{self, SETTLE_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
 pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
@@ -19,8 +24,10 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
             let config = &loaded.config;
             match assembly::tool_set(config, extend, Bus::Inline) {
                 Ok(tools) => {
+                    let tools = with_servers(config, tools, &mut faults, &mut cautions);
+                    cautions.extend(tools.warnings().iter().map(ToString::to_string));
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
-                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| fault.to_string()));
+                    faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
                 }
                 Err(fault) => faults.extend(chain(&fault).lines().map(str::to_owned)),
             }
@@ -52,4 +59,33 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
         note(fault);
     }
     fail(EXIT_CONFIG, format_args!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" }))
+}
+
+/// The tools with those of the servers, which are started for it and ended again. A server may come later, so one that
+/// is not there is a caution; two tools of one name are a fault.
+fn with_servers(
+    config: &Config,
+    native: ToolSet,
+    faults: &mut Vec<String>,
+    cautions: &mut Vec<String>,
+) -> ToolSet {
+    if config.mcp.is_empty() {
+        return native;
+    }
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(cause) => {
+            faults.push(format!("the async runtime cannot be started: {cause}"));
+            return native;
+        }
+    };
+    let Joined { tools, left_out } = runtime.block_on(async {
+        let servers = tooling::servers(config);
+        cautions.extend(servers.settled(SETTLE_LIMIT).await);
+        servers.joined(&native)
+    });
+    for left in left_out {
+        if left.clash { faults.push(left.to_string()) } else { cautions.push(left.to_string()) }
+    }
+    tools
 }

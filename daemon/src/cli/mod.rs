@@ -114,6 +114,11 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
     }
 }
 
+/// What asynchronous work of a command runs on.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
 /// Loads the configuration or prints its faults.
 fn load(sources: &Sources) -> Result<Loaded, ExitCode> {
     Config::load(sources).map_err(|faults| complain(&faults))
@@ -136,20 +141,6 @@ fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", text.trim_end());
     ExitCode::SUCCESS
-}
-
-/// An error with what caused it, each cause once: some texts hold that of their cause already.
-pub(crate) fn chain(fault: &dyn std::error::Error) -> String {
-    let mut text = fault.to_string();
-    let mut cause = fault.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        cause = next.source();
-    }
-    text
 }
 
 /// Prints to standard error what went wrong and gives the exit code for it.

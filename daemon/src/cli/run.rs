@@ -1,16 +1,18 @@
 //! `voiced run`.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note};
 use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
+use crate::fault::chain;
 use crate::supervise;
 
 /// Runs the daemon until it is asked to stop.
@@ -22,15 +24,20 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
         }
     };
     let code = runtime.block_on(async {
+        // One for the whole run, however often a configuration is waited for: it has a thread of its own.
+        let stop = supervise::stop_requested();
+        tokio::pin!(stop);
         let mut loaded = Config::load(sources).map_err(|faults| faults.to_string());
         loop {
             let fault = match loaded {
                 Ok(loaded) => {
                     start_log(loaded.config.log.level);
                     match Assembly::new(loaded.config, extend).driver() {
-                        Ok(driver) => return serve(driver, keep_going).await,
-                        Err(fault) if !keep_going => return fail(exit_code(&fault), chain(&fault)),
-                        Err(fault) => chain(&fault),
+                        Ok(driver) => return serve(driver, stop, keep_going).await,
+                        Err(fault) => match ends_with(&fault, keep_going) {
+                            Some(code) => return fail(code, chain(&fault)),
+                            None => chain(&fault),
+                        },
                     }
                 }
                 Err(faults) if !keep_going => {
@@ -41,7 +48,7 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
             };
             start_log(Level::Info);
             error!("{fault}");
-            match wait_for_config(sources).await {
+            match wait_for_config(sources, stop.as_mut()).await {
                 Some(cured) => loaded = Ok(cured),
                 None => return ExitCode::SUCCESS,
             }
@@ -50,6 +57,14 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
     // A blocking thread that hangs (a resolver, a speech engine) must not hold up the end of the process.
     runtime.shutdown_background();
     code
+}
+
+/// The exit code that `fault` ends the process with. `None` if its cure is waited for: only a configuration is.
+const fn ends_with(fault: &AssemblyError, keep_going: bool) -> Option<u8> {
+    match exit_code(fault) {
+        EXIT_CONFIG if keep_going => None,
+        code => Some(code),
+    }
 }
 
 /// What a configuration cannot cure is an error of the machine's.
@@ -66,11 +81,14 @@ const fn exit_code(fault: &AssemblyError) -> u8 {
     }
 }
 
-async fn serve(driver: Driver, keep_going: bool) -> ExitCode {
+async fn serve<F>(driver: Driver, asked: Pin<&mut F>, keep_going: bool) -> ExitCode
+where
+    F: Future<Output = io::Result<&'static str>>,
+{
     info!(version = env!("CARGO_PKG_VERSION"), "voiced is up");
     let stop = async {
         let asked = tokio::select! {
-            asked = supervise::stop_requested() => asked,
+            asked = asked => asked,
             () = hangup(keep_going) => Ok("SIGHUP"),
         };
         match asked {
@@ -98,17 +116,18 @@ async fn hangup(keep_going: bool) {
 }
 
 /// Waits, with the configuration broken, for SIGHUP and a good one; `None` when asked to stop.
-async fn wait_for_config(sources: &Sources) -> Option<crate::config::Loaded> {
+async fn wait_for_config<F: Future>(
+    sources: &Sources,
+    mut stop: Pin<&mut F>,
+) -> Option<crate::config::Loaded> {
     let mut reload = signal(SignalKind::hangup()).ok()?;
     supervise::ready("failed: config_invalid; every fault is in the log");
     info!("waiting for a configuration without faults: mend it and send SIGHUP");
     let mut watchdog = supervise::Watchdog::from_env();
-    let stop = supervise::stop_requested();
-    tokio::pin!(stop);
     let mut beats = 0;
     loop {
         tokio::select! {
-            _ = &mut stop => return None,
+            _ = stop.as_mut() => return None,
             () = watchdog.due() => {
                 // No audio worker runs here; that this loop does is all there is to show.
                 beats += 1;
@@ -140,4 +159,23 @@ fn start_log(level: Level) {
     };
     // It is started twice when a broken configuration was waited out; the first one stays.
     let _ = started;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_configuration_cures_is_waited_for() {
+        let config = AssemblyError::Clips(Vec::new());
+        let lane = AssemblyError::Lane(io::Error::from(io::ErrorKind::WouldBlock));
+        let thread = audio::StartError::Thread(io::Error::from(io::ErrorKind::WouldBlock)).into();
+        for (fault, alone, kept_going) in [
+            (config, Some(EXIT_CONFIG), None),
+            (lane, Some(EXIT_INTERNAL), Some(EXIT_INTERNAL)),
+            (thread, Some(EXIT_INTERNAL), Some(EXIT_INTERNAL)),
+        ] {
+            assert_eq!((ends_with(&fault, false), ends_with(&fault, true)), (alone, kept_going), "{fault}");
+        }
+    }
 }

@@ -7,13 +7,17 @@ use std::time::Instant;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use session::{NeedsConsent, OutcomeStatus, Permit};
+use tokio::runtime::Runtime;
+use tools::mcp::Joined;
 use tools::{ErasedTool, ToolSet};
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, chain, fail, note, print};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::Config;
+use crate::fault::chain;
 use crate::identity::Identity;
 use crate::toolbox::{self, run_alone};
+use crate::tooling::{self, SETTLE_LIMIT};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -38,11 +42,43 @@ pub(super) enum ToolsCommand {
     },
 }
 
+/// What a service reads where a conversation has its ids.
+const TRIAL: &str = "test";
+
 pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> ExitCode {
-    let tools = match assembly::tool_set(config, extend, Bus::Thread) {
+    let config = match command {
+        ToolsCommand::Test { .. } => &on_trial(config),
+        ToolsCommand::List { .. } | ToolsCommand::Show { .. } => config,
+    };
+    let native = match assembly::tool_set(config, extend, Bus::Thread) {
         Ok(tools) => tools,
         Err(fault) => return fail(EXIT_CONFIG, chain(&fault)),
     };
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(cause) => {
+            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
+        }
+    };
+    let code = with_tools(command, config, &native, &runtime);
+    // A blocking thread that hangs (a resolver) must not hold up the end of the process.
+    runtime.shutdown_background();
+    code
+}
+
+/// Does it with the servers up, as a call needs them.
+fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
+    let servers = runtime.block_on(async {
+        let servers = tooling::servers(config);
+        for missing in servers.settled(SETTLE_LIMIT).await {
+            note(format_args!("caution: {missing}"));
+        }
+        servers
+    });
+    let Joined { tools, left_out } = servers.joined(native);
+    for left in left_out {
+        note(format_args!("caution: {left}"));
+    }
     match command {
         ToolsCommand::List { json: true } => {
             print(&json!(tools.iter().map(as_value).collect::<Vec<_>>()).to_string())
@@ -53,7 +89,7 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
             Err(code) => code,
         },
         ToolsCommand::Test { name, args } => match find(&tools, &name) {
-            Ok(tool) => test(&tools, tool, &args),
+            Ok(tool) => test(&tools, tool, &args, runtime),
             Err(code) => code,
         },
     }
@@ -103,18 +139,18 @@ fn effect(tool: &ErasedTool) -> &'static str {
 
 /// Runs one tool and prints what a live call would have brought: `ok`, `status`, `elapsed_ms`, `response`,
 /// `sent_to_model`.
-fn test(tools: &ToolSet, tool: &ErasedTool, args: &str) -> ExitCode {
+fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
     let args: Value = match serde_json::from_str(args) {
         Ok(args) => args,
         Err(cause) => return fail(2, format_args!("--args is not JSON: {cause}")),
     };
-    let identity = Identity::load(None);
+    let identity = Identity::load(None).named(TRIAL);
     let spec = toolbox::spec(tool);
     let prepared = match toolbox::prepare(tool, &identity, &args) {
         Ok(prepared) => prepared,
         Err(detail) => {
             let body = json!({"status": "error", "error": "invalid arguments", "detail": detail});
-            return report(false, "error", 0, &body);
+            return report(false, 0, &body);
         }
     };
     let permit = match session::observing(&spec, prepared.clone()) {
@@ -124,31 +160,34 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str) -> ExitCode {
             Err(code) => return code,
         },
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(cause) => {
-            return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));
-        }
-    };
     let started = Instant::now();
     let (outcome, events) = runtime.block_on(run_alone(tools, &identity, permit));
-    runtime.shutdown_background();
     let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     for event in events.iter().chain(&outcome.events) {
         note(format_args!("screen event {}: {}", event.name, event.payload));
     }
-    let ok = outcome.status == OutcomeStatus::Success;
-    let status = outcome.body.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
-    report(ok, &status, elapsed_ms, &outcome.body)
+    note(format_args!("the model reads {} characters", outcome.body.to_string().chars().count()));
+    report(outcome.status == OutcomeStatus::Success, elapsed_ms, &outcome.body)
 }
 
-fn report(ok: bool, status: &str, elapsed_ms: u64, body: &Value) -> ExitCode {
-    let response = body.get("result").or_else(|| body.get("results")).cloned().unwrap_or(Value::Null);
-    let text = json!({
-        "ok": ok, "status": status, "elapsed_ms": elapsed_ms, "response": response, "sent_to_model": body,
-    });
-    print(&format!("{text:#}"));
+fn report(ok: bool, elapsed_ms: u64, body: &Value) -> ExitCode {
+    print(&format!("{:#}", shown(ok, elapsed_ms, body)));
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a trial shows: five keys, whatever was tried. `status` is the word or the number that the model reads.
+fn shown(ok: bool, elapsed_ms: u64, body: &Value) -> Value {
+    let status = body.get("status").cloned().unwrap_or(Value::Null);
+    let response = body.get("result").or_else(|| body.get("results")).cloned().unwrap_or(Value::Null);
+    json!({"ok": ok, "status": status, "elapsed_ms": elapsed_ms, "response": response, "sent_to_model": body})
+}
+
+/// The configuration with nothing in it that a service could take for a conversation.
+fn on_trial(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.tools.call.agent_id = TRIAL.to_owned();
+    config.tools.call.user_data.clear();
+    config
 }
 
 /// Asks the person at the terminal, in the words the device would speak.
@@ -165,4 +204,108 @@ fn ask(spec: &session::ToolSpec, prepared: session::Prepared) -> Result<Permit, 
         return Err(fail(EXIT_INTERNAL, "the answer cannot be read"));
     }
     question.answer(&typed).map_err(|refusal| fail(1, refusal))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]
+
+    use std::sync::Arc;
+
+    use crate::config::{FileSource, Sources};
+    use crate::demo::sink::Sink;
+
+    use super::*;
+
+    fn configured(url: &str) -> Config {
+        let file = format!(
+            "[tools]\nwarehouse.enabled = false\n[tools.egress]\nallow = [\"127.0.0.1\"]\n\
+             [tools.call]\nagent_id = \"front-desk\"\ndevice_id = \"kiosk-7\"\nuser_data = '{{\"patient_id\": \"P-1042\"}}'\n\
+             [[tool]]\nname = \"check\"\ndescription = \"Checks.\"\nurl = \"{url}\"\neffect = \"read\"\n\
+             headers = {{ Authorization = \"Bearer clinic_secret_token\" }}\n\
+             parameters = {{ type = \"object\", properties = {{ date = {{ type = \"string\" }} }} }}\n"
+        );
+        let file = FileSource::Text("voiced.toml".into(), file);
+        Config::load(&Sources { file, ..Sources::default() }).unwrap().config
+    }
+
+    async fn called(config: &Config, identity: &Identity) -> session::Outcome {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let extend: Extend = Arc::new(|builder| builder);
+        let tools = assembly::tool_set(config, &extend, Bus::Inline).unwrap();
+        let tool = tools.find("check").unwrap();
+        let prepared = toolbox::prepare(tool, identity, &json!({"date": "2026-10-02"})).unwrap();
+        let permit = session::observing(&toolbox::spec(tool), prepared).unwrap();
+        run_alone(&tools, identity, permit).await.0
+    }
+
+    #[tokio::test]
+    async fn t75_a_trial_sends_ids_of_its_own_and_shows_what_a_live_call_would_bring() {
+        let sink = Sink::start().await.unwrap();
+        let config = configured(&sink.url());
+        let live = called(&config, &Identity::fixed()).await;
+        let tried = called(&on_trial(&config), &Identity::fixed().named(TRIAL)).await;
+        let [of_live, of_trial] = &sink.deliveries()[..] else { panic!("each asks once") };
+        let call = |session: &str, agent: &str, user_data: Value| {
+            json!({
+                "date": "2026-10-02",
+                "_call": {
+                    "call_id": session, "agent_id": agent, "from": "", "to": "", "user_data": user_data,
+                    "device_id": "kiosk-7", "turn": 0, "tool_call_id": "call-0",
+                },
+            })
+        };
+        assert_eq!(of_live.body, call("run", "front-desk", json!({"patient_id": "P-1042"})));
+        assert_eq!(of_trial.body, call("test", "test", json!({})));
+
+        // The sink counts what it is sent, and nothing else differs.
+        let body = json!({"status": 200, "result": {"id": 2, "queued": true}});
+        assert_eq!(live.body.to_string().replace("\"id\":1", "\"id\":2"), tried.body.to_string());
+        assert_eq!(
+            shown(tried.status == OutcomeStatus::Success, 184, &tried.body),
+            json!({
+                "ok": true, "status": 200, "elapsed_ms": 184, "response": {"id": 2, "queued": true},
+                "sent_to_model": body,
+            })
+        );
+    }
+
+    #[tokio::test]
+    async fn t75_a_service_that_does_not_answer_is_shown_with_the_same_keys() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let config = configured(&format!("http://{}/", listener.local_addr().unwrap()));
+        drop(listener);
+        let tried = called(&on_trial(&config), &Identity::fixed().named(TRIAL)).await;
+        let body = json!({"status": 0, "error": "the check service did not answer"});
+        assert_eq!(
+            shown(tried.status == OutcomeStatus::Success, 2, &tried.body),
+            json!({"ok": false, "status": 0, "elapsed_ms": 2, "response": null, "sent_to_model": body})
+        );
+    }
+
+    #[test]
+    fn t9_t74_a_missing_secret_is_named_with_its_place_beside_every_other_fault() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let file = "[tools.egress]\nallow = [\"127.0.0.1\"]\n\
+                    [[tool]]\nname = \"check\"\ndescription = \"Checks.\"\nurl = \"http://127.0.0.1:9/\"\neffect = \"read\"\n\
+                    headers = { Authorization = \"Bearer ${secret:NONE}\", X-A = \"${secret:NEITHER}\" }\n\
+                    [[tool]]\nname = \"read_warehouse_sensors\"\ndescription = \"Reads.\"\nurl = \"http://127.0.0.1:9/\"\n\
+                    effect = \"read\"\n";
+        let file = FileSource::Text("voiced.toml".into(), file.to_owned());
+        let config = Config::load(&Sources { file, ..Sources::default() }).unwrap().config;
+        let extend: Extend = Arc::new(|builder| builder);
+        let found = assembly::tool_set(&config, &extend, Bus::Inline).unwrap_err().to_string();
+        let lines: Vec<&str> = found.lines().collect();
+        assert_eq!(lines.len(), 3, "{found}");
+        assert!(
+            lines[0].starts_with("tool `check`: voiced.toml:3: headers.Authorization: no secret `NONE`: "),
+            "{found}"
+        );
+        assert!(
+            lines[1].starts_with("tool `check`: voiced.toml:3: headers.X-A: no secret `NEITHER`: "),
+            "{found}"
+        );
+        assert!(lines[2].starts_with("tool `read_warehouse_sensors`: the name is taken twice"), "{found}");
+        assert!(!found.contains("Bearer"), "{found}");
+    }
 }

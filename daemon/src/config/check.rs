@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Uri;
+use tools::http::{CallFacts, Egress};
 use units::Db;
 
 use super::fault::{Fault, Origin, Problem};
@@ -20,6 +21,9 @@ use super::{
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
+
+/// Longest id that services are told.
+const MAX_ID_CHARS: usize = 100;
 
 /// One hop of the audio worker: spans it counts are whole hops.
 const HOP_MS: i64 = 10;
@@ -63,6 +67,9 @@ impl Check<'_> {
                     .unwrap_or_default(),
             },
             tools: self.tools(&raw),
+            // Its tables are read on their own: there may be any number of them.
+            http_tools: Vec::new(),
+            mcp: Vec::new(),
             clips: self.clips(&raw),
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
@@ -242,7 +249,28 @@ impl Check<'_> {
                 token_env: non_empty(&notify.token_env),
                 timeout,
             }),
+            secrets_dir: self.path("tools.secrets_dir", &raw.tools.secrets_dir),
+            egress: Egress::parse(&raw.tools.egress.allow).unwrap_or_else(|fault| {
+                self.wrong("tools.egress.allow", &fault.to_string());
+                Egress::default()
+            }),
+            call: self.call(raw),
         }
+    }
+
+    fn call(&mut self, raw: &Raw) -> CallFacts {
+        let raw = &raw.tools.call;
+        for (key, text) in [("tools.call.agent_id", &raw.agent_id), ("tools.call.device_id", &raw.device_id)]
+        {
+            if text.chars().count() > MAX_ID_CHARS || text.contains(char::is_control) {
+                self.wrong(key, &format!("at most {MAX_ID_CHARS} characters"));
+            }
+        }
+        let user_data = serde_json::from_str(&raw.user_data).unwrap_or_else(|_| {
+            self.wrong("tools.call.user_data", "a JSON object, such as '{\"site\": \"north\"}'");
+            serde_json::Map::new()
+        });
+        CallFacts { agent_id: raw.agent_id.clone(), device_id: raw.device_id.clone(), user_data }
     }
 
     fn clips(&mut self, raw: &Raw) -> BTreeMap<String, ClipSource> {
@@ -384,14 +412,14 @@ fn non_empty(text: &str) -> Option<String> {
 }
 
 /// Scheme and host of a URL that has both and no user.
-fn parts(text: &str) -> Option<(String, String)> {
+pub(super) fn parts(text: &str) -> Option<(String, String)> {
     let uri: Uri = text.parse().ok()?;
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
     let host = authority.host();
     (!host.is_empty()).then(|| (uri.scheme_str().unwrap_or_default().to_owned(), host.to_owned()))
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -87,6 +87,11 @@ pub enum Problem {
         /// What it may hold.
         expected: String,
     },
+    /// What it declares breaks a rule that is not about one value.
+    Rule {
+        /// Thing, value and remedy.
+        text: String,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -107,6 +112,7 @@ impl fmt::Display for Fault {
                 Problem::Value { value, expected } => {
                     write!(f, "{origin}: {key} = {value}: expected {expected}")
                 }
+                Problem::Rule { text } => write!(f, "{origin}: {key}: {text}"),
             },
         }
     }

@@ -51,6 +51,14 @@ pub enum KeyError {
         /// The variable.
         name: String,
     },
+    /// No place holds a secret that a header of a tool needs.
+    #[error("no secret `{name}`: {}; install one of them", tried.join(", "))]
+    NoSecret {
+        /// Its name.
+        name: String,
+        /// Every place that was looked at, with what was found there.
+        tried: Vec<String>,
+    },
     /// A file that should hold it cannot be read.
     #[error("key file `{path}` cannot be read; check that it exists and that the daemon's user may read it")]
     Unreadable {
@@ -123,6 +131,38 @@ impl Config {
             Some(text) if !text.is_empty() => secret(text, &format!("variable {name}")).map(Some),
             Some(_) | None => Err(KeyError::NoToken { name: name.clone() }),
         }
+    }
+
+    /// The secret that a header calls `name`: from the systemd credential of this name, else from the file of this name
+    /// in `tools.secrets_dir`.
+    ///
+    /// # Errors
+    /// [`KeyError`] names every place that was tried.
+    pub fn tool_secret(&self, env: &dyn Env, name: &str) -> Result<Secret, KeyError> {
+        let mut tried = Vec::new();
+        match env.var("CREDENTIALS_DIRECTORY").map(|folder| Path::new(&folder).join(name)) {
+            Some(path) if path.exists() => {
+                let text = read(&path)?;
+                if !text.is_empty() {
+                    return secret(text, &format!("credential `{name}`"));
+                }
+                tried.push(format!("credential `{name}` is empty"));
+            }
+            Some(_) => tried.push(format!("credential `{name}` is not in the unit")),
+            None => tried.push("systemd has given no credentials".to_owned()),
+        }
+        match self.tools.secrets_dir.as_ref().map(|folder| folder.join(name)) {
+            Some(path) if path.exists() => {
+                let text = read(&path)?;
+                if !text.is_empty() {
+                    return secret(text, &format!("`{}`", path.display()));
+                }
+                tried.push(format!("file `{}` is empty", path.display()));
+            }
+            Some(path) => tried.push(format!("there is no file `{}`", path.display())),
+            None => tried.push("`tools.secrets_dir` is not set".to_owned()),
+        }
+        Err(KeyError::NoSecret { name: name.to_owned(), tried })
     }
 
     /// The folder for state: `state.dir`, else the first of systemd's `STATE_DIRECTORY`, else `voiced` under
@@ -223,6 +263,41 @@ mod tests {
         assert_eq!(
             config.notify_token(&env(&[])).unwrap_err().to_string(),
             "no token for `tools.notify`: variable TOKEN is not set; set it"
+        );
+    }
+
+    #[test]
+    fn a_tools_secret_is_a_credential_or_a_file_and_a_missing_one_is_named() {
+        let (credentials, files) = (Folder::new(), Folder::new());
+        credentials.write("slots", "from-credential\n");
+        files.write("slots", "from-file\n");
+        files.write("empty", " \n");
+        files.write("lines", "two\nlines");
+        let mut config = Config::default();
+        let found = |config: &Config, env: &BTreeMap<String, String>, name: &str| {
+            config
+                .tool_secret(env, name)
+                .map(|secret| secret.expose().to_owned())
+                .map_err(|fault| fault.to_string().replace(files.0.to_str().unwrap(), "DIR"))
+        };
+        let unit = env(&[("CREDENTIALS_DIRECTORY", credentials.0.to_str().unwrap())]);
+        assert_eq!(found(&config, &unit, "slots"), Ok("from-credential".into()));
+        assert_eq!(
+            found(&config, &env(&[]), "slots"),
+            Err("no secret `slots`: systemd has given no credentials, `tools.secrets_dir` is not set; install one of them"
+                .into())
+        );
+        config.tools.secrets_dir = Some(files.0.clone());
+        assert_eq!(found(&config, &unit, "slots"), Ok("from-credential".into()));
+        assert_eq!(found(&config, &env(&[]), "slots"), Ok("from-file".into()));
+        assert_eq!(
+            found(&config, &unit, "empty"),
+            Err("no secret `empty`: credential `empty` is not in the unit, file `DIR/empty` is empty; install one of them"
+                .into())
+        );
+        assert_eq!(
+            found(&config, &unit, "lines"),
+            Err("the key in `DIR/lines` holds a space or a character that is not printable ASCII; copy it again".into())
         );
     }
 

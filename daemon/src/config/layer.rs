@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Fault, Origin, Problem};
 use super::locate::{nearest, position};
 use super::schema::{Kind, NAME_RULE, Schema, Slot, dotted};
-use super::{Entry, show};
+use super::{Entry, http_tool, mcp, show};
 
 /// What a variable of the environment begins with to be a key; sections are separated by `__` too.
 pub(super) const ENV_PREFIX: &str = "VOICED__";
@@ -23,6 +23,10 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
     entries: Vec<(String, Entry)>,
+    /// Its `[[tool]]` tables.
+    pub tools: Vec<http_tool::Draft>,
+    /// Its `[[mcp]]` tables.
+    pub servers: Vec<mcp::Declared>,
 }
 
 /// Reads layers against a schema and keeps every fault.
@@ -35,7 +39,8 @@ impl Layer {
     /// The shipped defaults.
     pub(super) fn defaults(schema: &Schema) -> Self {
         let entry = |value| Entry { value, origin: Origin::Default };
-        Self { entries: schema.leaves().into_iter().map(|(key, value)| (key, entry(value))).collect() }
+        let entries = schema.leaves().into_iter().map(|(key, value)| (key, entry(value))).collect();
+        Self { entries, tools: Vec::new(), servers: Vec::new() }
     }
 
     /// Its keys and values.
@@ -152,6 +157,14 @@ impl Reading<'_> {
 
     fn table(&mut self, table: &DeTable<'_>, above: &mut Vec<String>, file: &File<'_>, layer: &mut Layer) {
         for (key, value) in table {
+            if above.is_empty() && key.get_ref() == http_tool::KEY {
+                layer.tools.extend(http_tool::read(key.span().start, value, file, self.faults));
+                continue;
+            }
+            if above.is_empty() && key.get_ref() == mcp::KEY {
+                layer.servers.extend(mcp::read(key.span().start, value, file, self.faults));
+                continue;
+            }
             above.push(key.get_ref().clone().into_owned());
             let origin = file.origin(key.span().start);
             match (self.schema.slot(above), value.get_ref()) {
@@ -239,18 +252,18 @@ impl Reading<'_> {
 }
 
 /// A text and its name.
-struct File<'a> {
+pub(super) struct File<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
 impl File<'_> {
-    fn origin(&self, offset: usize) -> Origin {
+    pub(super) fn origin(&self, offset: usize) -> Origin {
         Origin::File { path: self.path.to_owned(), line: position(self.text, offset).line }
     }
 
     /// A value as it stands in the text.
-    fn shown(&self, span: std::ops::Range<usize>) -> String {
+    pub(super) fn shown(&self, span: std::ops::Range<usize>) -> String {
         show::shortened(self.text.get(span).unwrap_or_default())
     }
 }
@@ -270,13 +283,13 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 /// A key part as it must be written in TOML.
-fn quoted(part: &str) -> String {
+pub(super) fn quoted(part: &str) -> String {
     let bare = !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if bare { part.to_owned() } else { format!("{part:?}") }
 }
 
 /// A value of the kind the key takes, or nothing. A whole number is a number; nothing else changes its kind.
-fn convert(value: &DeValue<'_>, kind: Kind) -> Option<Value> {
+pub(super) fn convert(value: &DeValue<'_>, kind: Kind) -> Option<Value> {
     match (kind, value) {
         (Kind::Text | Kind::WholeOrText, DeValue::String(text)) => {
             Some(Value::String(text.clone().into_owned()))

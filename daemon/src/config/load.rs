@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use super::Config;
 use super::check::Check;
 use super::fault::{Faults, Origin};
+use super::http_tool;
 use super::layer::{self, Layer, Reading};
+use super::mcp;
 use super::raw::Raw;
 use super::schema::Schema;
 
@@ -123,7 +125,11 @@ impl Config {
 
         let mut merged = config::Config::builder();
         let mut origins = BTreeMap::new();
-        for layer in layers {
+        let mut drafts = Vec::new();
+        let mut servers = Vec::new();
+        for mut layer in layers {
+            drafts.append(&mut layer.tools);
+            servers.append(&mut layer.servers);
             merged = merged.add_source(layer.clone());
             origins.extend(layer.into_entries());
         }
@@ -131,7 +137,9 @@ impl Config {
             .build()
             .and_then(config::Config::try_deserialize)
             .expect("the schema is read off the mirror, and every layer has passed it");
-        let config = Check { entries: &origins, faults: &mut faults }.config(raw);
+        let mut config = Check { entries: &origins, faults: &mut faults }.config(raw);
+        config.http_tools = http_tool::collected(drafts, &config.tools.egress, &mut origins, &mut faults);
+        config.mcp = mcp::collected(servers, &mut origins, &mut faults);
         if faults.is_empty() {
             Ok(Loaded { config, origins, files })
         } else {

@@ -14,10 +14,14 @@
 
 mod check;
 mod fault;
+mod http_tool;
 mod key;
 mod layer;
 mod load;
 mod locate;
+mod mcp;
+#[cfg(test)]
+mod mcp_tests;
 mod raw;
 mod schema;
 mod show;
@@ -29,9 +33,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tools::http::{CallFacts, Egress};
 use units::Db;
 
 pub use fault::{Fault, Faults, Origin, Problem};
+pub use http_tool::DeclaredTool;
 pub use key::{Env, KeyError, ProcessEnv, StateDirError};
 pub use load::{DEFAULT_FILE, Entry, FileSource, Loaded, Sources};
 pub use locate::Position;
@@ -57,6 +63,10 @@ pub struct Config {
     pub gate: Gate,
     /// What the model may call.
     pub tools: Tools,
+    /// Tools that a web service carries out, in the order of the files.
+    pub http_tools: Vec<DeclaredTool>,
+    /// Servers of other processes whose tools the model may call too.
+    pub mcp: Vec<tools::mcp::ServerConfig>,
     /// Clips by name.
     pub clips: BTreeMap<String, ClipSource>,
     /// The hardware.
@@ -244,6 +254,12 @@ pub struct Tools {
     pub warehouse: Warehouse,
     /// The message tool; `None` when it is off.
     pub notify: Option<Notify>,
+    /// Folder that holds one file for each secret of a header; `None` where there are credentials only.
+    pub secrets_dir: Option<PathBuf>,
+    /// Hosts that the tools of the configuration may call.
+    pub egress: Egress,
+    /// What every service is told of a call. An empty `device_id` is the name of the machine.
+    pub call: CallFacts,
 }
 
 /// `[tools.warehouse]`

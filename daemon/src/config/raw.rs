@@ -191,13 +191,43 @@ impl Default for RawGate {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTools {
     pub enabled: bool,
+    pub secrets_dir: String,
+    pub egress: RawEgress,
+    pub call: RawCall,
     pub warehouse: RawWarehouse,
     pub notify: RawNotify,
 }
 
 impl Default for RawTools {
     fn default() -> Self {
-        Self { enabled: true, warehouse: RawWarehouse::default(), notify: RawNotify::default() }
+        Self {
+            enabled: true,
+            secrets_dir: String::new(),
+            egress: RawEgress::default(),
+            call: RawCall::default(),
+            warehouse: RawWarehouse::default(),
+            notify: RawNotify::default(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEgress {
+    pub allow: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCall {
+    pub agent_id: String,
+    pub device_id: String,
+    pub user_data: String,
+}
+
+impl Default for RawCall {
+    fn default() -> Self {
+        Self { agent_id: "voiced".into(), device_id: String::new(), user_data: "{}".into() }
     }
 }
 

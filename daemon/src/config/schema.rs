@@ -150,7 +150,7 @@ fn has(paths: &[&[&str]], path: &[String]) -> bool {
     paths.iter().any(|known| known.iter().copied().eq(path.iter().map(String::as_str)))
 }
 
-fn name_ok(name: &str) -> bool {
+pub(super) fn name_ok(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_lowercase())
         && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')

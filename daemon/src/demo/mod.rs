@@ -23,9 +23,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use units::{Instant, Pcm};
 
 use crate::assembly::{self, Assembly, AssemblyError, Extend};
-use crate::cli::{EXIT_INTERNAL, chain, fail};
+use crate::cli::{EXIT_INTERNAL, fail};
 use crate::config::{Config, Faults, Sources};
 use crate::driver::DriverError;
+use crate::fault::chain;
 use crate::identity::Identity;
 use crate::provider::{Connect, Connecting, Endpoint, Secret};
 use crate::speech::SpeechError;

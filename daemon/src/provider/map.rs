@@ -10,20 +10,28 @@ use units::{Hz, Pcm};
 use super::Secret;
 use super::close::excerpt;
 use super::wire::{
-    Cancellation, GoAway, InlineData, ModelTurn, ResumptionUpdate, ToolCall, Transcript, Usage,
+    Cancellation, FunctionCall, GoAway, InlineData, ModelTurn, ResumptionUpdate, ToolCall, Transcript, Usage,
 };
 
 /// Rates a loudspeaker could be meant for; others are a mistake.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 
-/// Calls that are taken of one message. A model makes a few at once; every call costs an answer.
-const CALLS: usize = 64;
+/// Calls that are taken of one message: the 64 that the session takes of one response and the 256 past those that it
+/// refuses one by one, so that a model which waits for its answers gets them. What is past these is a flood.
+const CALLS: usize = 64 + 256;
+
+/// Ids that one cancellation takes back: as many as there can be calls with a place in the session's ledger. Each costs
+/// a look at all of it.
+const CANCELLED: usize = 256;
 
 /// Longest id of a call; the service's own have some 40 bytes. It is sent back with the answer.
 const CALL_ID_BYTES: usize = 256;
 
-/// Longest name of a called tool; a [declared](super::Declaration) one has at most 64.
+/// Longest name of a called tool; a [declared](super::Declaration) one has at most 64, so one that is cut here names none.
 const CALL_NAME_BYTES: usize = 128;
+
+/// Longest handle to resume by: ample for an opaque token, and little to keep and to send back with the next set-up.
+const HANDLE_BYTES: usize = 4096;
 
 /// Messages that are known and mean nothing to us.
 const KNOWN_AND_UNUSED: [&str; 3] = ["interactionStatus", "voiceActivity", "voiceActivityDetectionSignal"];
@@ -87,18 +95,17 @@ impl Reader {
         if let Some(update) =
             field::<ResumptionUpdate>(&mut fields, "sessionResumptionUpdate", &mut known, out)
         {
-            let handle = update.new_handle.filter(|handle| update.resumable && !handle.is_empty());
+            let handle = handle(update, out);
             out.push(Heard::Event(ProviderEvent::ResumeHandle(handle)));
         }
-        if let Some(cancelled) = field::<Cancellation>(&mut fields, "toolCallCancellation", &mut known, out)
-            && !cancelled.ids.is_empty()
-        {
-            out.push(Heard::Event(ProviderEvent::CallsCancelled(cancelled.ids)));
+        limit(&mut fields, ("toolCallCancellation", "ids", CANCELLED), out);
+        if let Some(cancelled) = field::<Cancellation>(&mut fields, "toolCallCancellation", &mut known, out) {
+            cancellation(cancelled, out);
         }
         let mut content =
             field::<Map<String, Value>>(&mut fields, "serverContent", &mut known, out).unwrap_or_default();
         self.speech(&mut content, out);
-        limit_calls(&mut fields, out);
+        limit(&mut fields, ("toolCall", "functionCalls", CALLS), out);
         if let Some(call) = field::<ToolCall>(&mut fields, "toolCall", &mut known, out) {
             calls(call, out);
         }
@@ -216,12 +223,41 @@ fn pcm_rate(mime_type: &str) -> Option<Hz> {
     RATES.contains(&rate).then(|| Hz::new(rate)).flatten()
 }
 
-/// Drops surplus calls before anything is done for each.
-fn limit_calls(fields: &mut Map<String, Value>, out: &mut Vec<Heard>) {
-    let calls = fields.get_mut("toolCall").and_then(|call| call.get_mut("functionCalls"));
-    let Some(calls) = calls.and_then(Value::as_array_mut).filter(|calls| calls.len() > CALLS) else { return };
-    out.push(anomaly(format!("message of {} calls: all after the first {CALLS} are ignored", calls.len())));
-    calls.truncate(CALLS);
+/// Drops what a list in a message holds past its `most`, before anything is done for each. `list` is where it is: field,
+/// name.
+fn limit(fields: &mut Map<String, Value>, (field, list, most): (&str, &str, usize), out: &mut Vec<Heard>) {
+    let found = fields.get_mut(field).and_then(|holder| holder.get_mut(list)).and_then(Value::as_array_mut);
+    let Some(found) = found.filter(|found| found.len() > most) else { return };
+    out.push(anomaly(format!("`{field}` of {} {list}: all after the first {most} are ignored", found.len())));
+    found.truncate(most);
+}
+
+/// What the connection can be resumed by, if it can.
+fn handle(update: ResumptionUpdate, out: &mut Vec<Heard>) -> Option<String> {
+    let handle = update.new_handle.filter(|handle| update.resumable && !handle.is_empty())?;
+    if handle.len() > HANDLE_BYTES {
+        let bytes = handle.len();
+        out.push(anomaly(format!(
+            "handle of {bytes} bytes to resume by is ignored: at most {HANDLE_BYTES} are taken"
+        )));
+        return None;
+    }
+    Some(handle)
+}
+
+/// No call was taken with an id that does not fit, so none can be meant by one.
+fn cancellation(mut cancelled: Cancellation, out: &mut Vec<Heard>) {
+    let named = cancelled.ids.len();
+    cancelled.ids.retain(|id| id.len() <= CALL_ID_BYTES);
+    let odd = named - cancelled.ids.len();
+    if odd > 0 {
+        out.push(anomaly(format!(
+            "{odd} ids of cancelled calls are ignored: at most {CALL_ID_BYTES} bytes are taken"
+        )));
+    }
+    if !cancelled.ids.is_empty() {
+        out.push(Heard::Event(ProviderEvent::CallsCancelled(cancelled.ids)));
+    }
 }
 
 fn calls(call: ToolCall, out: &mut Vec<Heard>) {
@@ -230,27 +266,28 @@ fn calls(call: ToolCall, out: &mut Vec<Heard>) {
     if !nameless.is_empty() {
         out.push(Heard::Anomaly(format!("{} calls without a name are ignored", nameless.len())));
     }
-    let calls: Vec<ProviderCall> = named
-        .into_iter()
-        .filter(|call| {
-            let (id, name) = (call.id.as_ref().map_or(0, String::len), call.name.len());
-            let fits = id <= CALL_ID_BYTES && name <= CALL_NAME_BYTES;
-            if !fits {
-                out.push(anomaly(format!(
-                    "call with an id of {id} bytes and a name of {name} bytes is ignored: \
-                     at most {CALL_ID_BYTES} and {CALL_NAME_BYTES} are taken"
-                )));
-            }
-            fits
-        })
-        .map(|call| ProviderCall {
-            id: call.id.filter(|id| !id.is_empty()),
-            name: call.name,
-            args: call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({})),
-        })
-        .collect();
-    if !calls.is_empty() {
-        out.push(Heard::Event(ProviderEvent::Calls(calls)));
+    let mut taken = Vec::with_capacity(named.len());
+    for FunctionCall { id, mut name, args } in named {
+        let id = id.filter(|id| !id.is_empty());
+        // Without its id an answer would be taken for another call's.
+        if let Some(bytes) = id.as_ref().map(String::len).filter(|&bytes| bytes > CALL_ID_BYTES) {
+            out.push(anomaly(format!(
+                "call with an id of {bytes} bytes is ignored and gets no answer: at most {CALL_ID_BYTES} are taken"
+            )));
+            continue;
+        }
+        if name.len() > CALL_NAME_BYTES {
+            out.push(anomaly(format!(
+                "call of a tool with a name of {} bytes: cut to {CALL_NAME_BYTES}, which is the name of none",
+                name.len()
+            )));
+            name.truncate(name.floor_char_boundary(CALL_NAME_BYTES));
+        }
+        let args = args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({}));
+        taken.push(ProviderCall { id, name, args });
+    }
+    if !taken.is_empty() {
+        out.push(Heard::Event(ProviderEvent::Calls(taken)));
     }
 }
 

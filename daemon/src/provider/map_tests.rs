@@ -172,42 +172,95 @@ fn calls_keep_their_order_and_absent_pieces_are_filled_in() {
     );
 }
 
+/// As many as the session answers, one by one: a model that waits for an answer gets it.
 #[test]
-fn a_message_makes_64_calls_at_most() {
+fn a_message_makes_320_calls_at_most() {
     let call = |n: usize| json!({"id": format!("call-{n}"), "name": "ping"});
     let message = |calls: usize| {
         let calls: Vec<Value> = (0..calls).map(call).collect();
         json!({"toolCall": {"functionCalls": calls}}).to_string()
     };
-    let heard = reader().read(message(64).as_bytes());
-    assert!(matches!(heard.as_slice(), [Heard::Event(ProviderEvent::Calls(calls))] if calls.len() == 64));
+    let heard = reader().read(message(320).as_bytes());
+    assert!(matches!(heard.as_slice(), [Heard::Event(ProviderEvent::Calls(calls))] if calls.len() == 320));
     let heard = reader().read(message(5000).as_bytes());
     let [Heard::Anomaly(text), Heard::Event(ProviderEvent::Calls(calls))] = heard.as_slice() else {
         panic!("{} things heard", heard.len())
     };
-    assert!(text.contains("5000 calls") && text.contains("64"), "{text}");
-    assert_eq!(calls.len(), 64);
-    assert_eq!(calls.last().unwrap().id.as_deref(), Some("call-63"));
+    assert_eq!(text, "`toolCall` of 5000 functionCalls: all after the first 320 are ignored");
+    assert_eq!(calls.len(), 320);
+    assert_eq!(calls.last().unwrap().id.as_deref(), Some("call-319"));
 }
 
 #[test]
-fn a_call_with_an_oversized_id_or_name_is_ignored() {
-    let call = |id: usize, name: usize| json!({"id": "i".repeat(id), "name": "n".repeat(name)});
+fn a_call_with_an_oversized_id_is_ignored() {
+    let call = |id: usize| json!({"id": "i".repeat(id), "name": "n"});
     check(
         &[
-            json!({"toolCall": {"functionCalls": [call(257, 1), {"id": "call-1", "name": "ping"}, call(1, 129)]}}),
-            json!({"toolCall": {"functionCalls": [call(4096, 4096)]}}),
+            json!({"toolCall": {"functionCalls": [call(257), {"id": "call-1", "name": "ping"}]}}),
+            json!({"toolCall": {"functionCalls": [call(4096)]}}),
         ],
         &[
-            "anomaly: call with an id of 257 bytes and a name of 1 bytes is ignored: at most 256 and 128 are taken",
-            "anomaly: call with an id of 1 bytes and a name of 129 bytes is ignored: at most 256 and 128 are taken",
+            "anomaly: call with an id of 257 bytes is ignored and gets no answer: at most 256 are taken",
             "call call-1 ping {}",
-            "anomaly: call with an id of 4096 bytes and a name of 4096 bytes is ignored: at most 256 and 128 are taken",
+            "anomaly: call with an id of 4096 bytes is ignored and gets no answer: at most 256 are taken",
         ],
     );
-    let heard =
-        reader().read(json!({"toolCall": {"functionCalls": [call(256, 128)]}}).to_string().as_bytes());
+    let heard = reader().read(json!({"toolCall": {"functionCalls": [call(256)]}}).to_string().as_bytes());
     assert!(matches!(heard.as_slice(), [Heard::Event(ProviderEvent::Calls(_))]), "{heard:?}");
+}
+
+#[test]
+fn a_call_with_an_oversized_name_is_taken_with_a_part_of_it_so_that_it_is_answered() {
+    let call = |name: &str| json!({"toolCall": {"functionCalls": [{"id": "call-1", "name": name}]}});
+    let (fits, long) = ("n".repeat(128), "n".repeat(129));
+    // 127 bytes and one character of two: the cut is before it.
+    let split = format!("{}é", "n".repeat(127));
+    check(
+        &[call(&fits), call(&long), call(&split)],
+        &[
+            &format!("call call-1 {fits} {{}}"),
+            "anomaly: call of a tool with a name of 129 bytes: cut to 128, which is the name of none",
+            &format!("call call-1 {fits} {{}}"),
+            "anomaly: call of a tool with a name of 129 bytes: cut to 128, which is the name of none",
+            &format!("call call-1 {} {{}}", "n".repeat(127)),
+        ],
+    );
+}
+
+#[test]
+fn a_cancellation_is_bounded_in_its_ids_and_in_each() {
+    let long = "i".repeat(257);
+    check(
+        &[
+            json!({"toolCallCancellation": {"ids": [long, "call-1", long]}}),
+            json!({"toolCallCancellation": {"ids": [long]}}),
+        ],
+        &[
+            "anomaly: 2 ids of cancelled calls are ignored: at most 256 bytes are taken",
+            "cancelled call-1",
+            "anomaly: 1 ids of cancelled calls are ignored: at most 256 bytes are taken",
+        ],
+    );
+    let ids: Vec<String> = (0..5000).map(|n| format!("call-{n}")).collect();
+    let heard = reader().read(json!({"toolCallCancellation": {"ids": ids}}).to_string().as_bytes());
+    let [Heard::Anomaly(text), Heard::Event(ProviderEvent::CallsCancelled(taken))] = heard.as_slice() else {
+        panic!("{} things heard", heard.len())
+    };
+    assert_eq!(text, "`toolCallCancellation` of 5000 ids: all after the first 256 are ignored");
+    assert_eq!(taken.as_slice(), &ids[..256]);
+}
+
+#[test]
+fn a_handle_that_is_too_long_to_be_sent_back_is_none() {
+    let update = |bytes: usize| json!({"sessionResumptionUpdate": {"newHandle": "h".repeat(bytes), "resumable": true}});
+    check(
+        &[update(4096), update(4097)],
+        &[
+            &format!("handle {}", "h".repeat(4096)),
+            "anomaly: handle of 4097 bytes to resume by is ignored: at most 4096 are taken",
+            "handle -",
+        ],
+    );
 }
 
 #[test]

@@ -19,6 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
             "jsonschema",
             "reqwest",
+            "rmcp",
+            "rustix",
             "rustls",
             "schemars",
             "serde",

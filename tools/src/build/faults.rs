@@ -40,6 +40,9 @@ pub(super) fn faults_of(tool: &Declaration, hal: &HalMap) -> Vec<String> {
     faults.extend(consent_faults(tool));
     faults.extend(mark_faults(tool));
     faults.extend(schema_faults(&tool.schema));
+    for argument in &tool.misfits {
+        faults.push(format!("it has choices for `{argument}`, which is none of its arguments"));
+    }
     for need in &tool.needs {
         if !hal.has(need) {
             faults.push(format!(

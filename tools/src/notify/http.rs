@@ -1,14 +1,14 @@
 //! The outbox that posts to a URL.
 
-use std::error::Error;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, Url, redirect, retry};
+use reqwest::{Response, Url};
 use serde_json::Value;
 
 use super::{Outbox, Post, PostError, Reply};
 use crate::BoxFuture;
+use crate::http::{ClientError, HttpClient, Trust, chain, is_loopback};
 use crate::secret::Secret;
 
 /// Longest answer that is read. The tool needs only the status; more is the service's own affair.
@@ -41,19 +41,18 @@ pub enum OutboxError {
         /// Its host.
         host: String,
     },
-    /// The process has no TLS provider: install one before any outbox is made.
-    #[error("no TLS provider is installed in this process")]
-    NoTlsProvider,
-    /// TLS could not be set up, for instance because the machine has no root certificates.
-    #[error("TLS cannot be set up; check that ca-certificates is installed")]
-    Tls(#[source] reqwest::Error),
+    /// There is no client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 /// Posts each message as JSON to one URL: once, without redirect, retry or proxy.
 #[derive(Clone, Debug)]
 pub struct HttpOutbox {
-    client: Client,
+    client: HttpClient,
     url: Url,
+    headers: HeaderMap,
+    timeout: Duration,
 }
 
 impl HttpOutbox {
@@ -84,36 +83,19 @@ impl HttpOutbox {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        // Without this check the client's constructor panics.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            return Err(OutboxError::NoTlsProvider);
-        }
-        let mut client = Client::builder()
-            .default_headers(headers)
-            .timeout(timeout)
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            // A kept connection may have been closed by the peer meanwhile; whether a post on it arrived is unknown.
-            .pool_max_idle_per_host(0)
-            .no_proxy();
-        if !encrypted {
-            // Clear text needs no root certificates, and a small image may have none.
-            client = client.tls_certs_only([]);
-        }
-        Ok(Self { client: client.build().map_err(OutboxError::Tls)?, url: parsed })
+        let client = HttpClient::new(if encrypted { Trust::System } else { Trust::Nobody })?;
+        Ok(Self { client, url: parsed, headers, timeout })
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl Outbox for HttpOutbox {
     fn post(&self, post: Post) -> BoxFuture<'static, Result<Reply, PostError>> {
         let mut request = self
             .client
+            .inner()
             .post(self.url.clone())
+            .timeout(self.timeout)
+            .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(post.body.to_string());
         if let Some(key) = post.idempotency_key {
@@ -130,14 +112,9 @@ impl Outbox for HttpOutbox {
 
 /// Only a failure to connect proves that nothing arrived.
 fn classified(error: reqwest::Error) -> PostError {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    if error.is_connect() || error.is_builder() { PostError::NotSent(text) } else { PostError::Unknown(text) }
+    let certain = error.is_connect() || error.is_builder();
+    let text = chain(error);
+    if certain { PostError::NotSent(text) } else { PostError::Unknown(text) }
 }
 
 async fn body(mut response: Response) -> Option<Value> {

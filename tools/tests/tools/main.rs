@@ -4,7 +4,17 @@
 
 mod arguments;
 mod declaring;
+mod device_audio;
+#[cfg(feature = "http")]
+mod http;
+mod kb;
+mod kits;
+mod log;
+mod marks;
 mod notify;
+mod rows_declaring;
+mod rows_running;
+mod rows_shaping;
 mod running;
 mod shaping;
 mod warehouse;

@@ -1,0 +1,89 @@
+//! What a server may ask of us: whether we are there, and nothing else.
+
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification,
+    ServerRequest,
+};
+use rmcp::transport::Transport;
+use tokio::sync::Semaphore;
+
+/// Refusals that may be on their way at once; a request beyond them is not answered. Without a bound, a server that asks
+/// in a loop and reads nothing would fill the memory.
+const REFUSALS: usize = 16;
+
+/// A transport on which every request of the server but a ping is refused: a sample of the model or an answer of the
+/// person must not be had past the gate. Of what it announces, only a changed list of tools is passed on.
+#[derive(Debug)]
+pub(super) struct Polite<T> {
+    inner: T,
+    server: Arc<str>,
+    told: bool,
+    refusals: Arc<Semaphore>,
+}
+
+impl<T: Transport<RoleClient>> Polite<T> {
+    pub(super) fn new(server: &Arc<str>, inner: T) -> Self {
+        Self { inner, server: Arc::clone(server), told: false, refusals: Arc::new(Semaphore::new(REFUSALS)) }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.inner.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let request = match self.inner.receive().await? {
+                JsonRpcMessage::Request(request) => request,
+                // Progress moves no deadline, and log lines belong on standard error.
+                JsonRpcMessage::Notification(notification)
+                    if !matches!(
+                        notification.notification,
+                        ServerNotification::ToolListChangedNotification(_)
+                    ) =>
+                {
+                    continue;
+                }
+                message @ (JsonRpcMessage::Response(_)
+                | JsonRpcMessage::Notification(_)
+                | JsonRpcMessage::Error(_)) => return Some(message),
+            };
+            let method = match &request.request {
+                ServerRequest::PingRequest(_) => return Some(JsonRpcMessage::Request(request)),
+                ServerRequest::CreateMessageRequest(_) => "sampling/createMessage",
+                ServerRequest::ElicitRequest(_) => "elicitation/create",
+                ServerRequest::ListRootsRequest(_) => "roots/list",
+                ServerRequest::CustomRequest(_) | _ => "something of its own",
+            };
+            if !std::mem::replace(&mut self.told, true) {
+                tracing::warn!(
+                    server = &*self.server,
+                    "it asked for {method}, and was refused: a tool may not ask the model or the person"
+                );
+            }
+            if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
+                let error =
+                    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client answers no requests", None);
+                let refusal = self.inner.send(JsonRpcMessage::error(error, Some(request.id)));
+                tokio::spawn(async move {
+                    // A server that is gone needs no answer.
+                    let _ = refusal.await;
+                    drop(permit);
+                });
+            }
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.inner.close()
+    }
+}

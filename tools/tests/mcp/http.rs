@@ -1,0 +1,129 @@
+//! A server over HTTP on this machine.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tools::mcp::{Marks, Reach, ServerConfig, Servers};
+use tools::{Status, ToolSet};
+
+use crate::handler::Fixture;
+use crate::rig::{PATIENCE, Scratch, call, config, read, run, tool, ungated, until, up};
+
+/// A server and the tasks it lives in.
+struct Site {
+    address: SocketAddr,
+    tasks: JoinSet<()>,
+}
+
+impl Site {
+    async fn open(address: &str, log: Option<std::path::PathBuf>) -> Self {
+        // The client refuses to be made without one; a daemon has one. It was installed by another test if this fails.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = StreamableHttpService::new(
+            move || Ok(Fixture::new(log.clone())),
+            Arc::new(LocalSessionManager::default()),
+            StreamableHttpServerConfig::default(),
+        );
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut open = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let service = TowerToHyperService::new(service.clone());
+                open.spawn(async move {
+                    // A client that goes away is no fault of the server's.
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Self { address, tasks }
+    }
+
+    fn config(&self, tools: &[(&str, Marks)]) -> ServerConfig {
+        config(Reach::Http { url: format!("http://{}/mcp", self.address) }, tools)
+    }
+
+    /// Ends it with every connection.
+    async fn close(mut self) -> String {
+        self.tasks.shutdown().await;
+        self.address.to_string()
+    }
+}
+
+#[tokio::test]
+async fn t105_a_server_over_http_is_listed_and_run_like_a_child() {
+    let site = Site::open("127.0.0.1:0", None).await;
+    let servers =
+        up([site.config(&[("weigh", read()), ("photo", read()), ("ask", read()), ("echo-meta", read())])])
+            .await;
+    let shaped = run(&tool(&servers, "bench_weigh"), json!({"shelf": 4})).await;
+    assert_eq!(shaped.body["result"], json!({"shelf": 4, "grams": 1500}));
+    assert_eq!(
+        run(&tool(&servers, "bench_photo"), json!({})).await.body["result"],
+        json!({"omitted": "image"})
+    );
+    assert_eq!(run(&tool(&servers, "bench_echo_meta"), json!({})).await.body["result"]["session"], "s-1");
+    let shaped = run(&tool(&servers, "bench_ask"), json!({})).await;
+    assert_eq!(shaped.body["result"], json!(["refused", "refused", "refused"]));
+}
+
+#[tokio::test]
+async fn t106_a_server_over_http_that_goes_away_is_an_error_at_once_and_comes_back() {
+    let site = Site::open("127.0.0.1:0", None).await;
+    let servers = up([site.config(&[("text", read()), ("fail", ungated())])]).await;
+    let (text, fail) = (tool(&servers, "bench_text"), tool(&servers, "bench_fail"));
+    let address = site.close().await;
+    // That nobody is there shows before anything is sent: the effect certainly did not happen.
+    let shaped = run(&fail, json!({})).await;
+    assert_eq!(shaped.body, json!({"status": "error", "error": "the bench server is not running"}));
+    let shaped = run(&text, json!({})).await;
+    assert_eq!(shaped.body["error"], "the bench server is not running");
+    until("the end of the server", || servers.joined(&ToolSet::default()).tools.iter().len() == 0).await;
+
+    let _site = Site::open(&address, None).await;
+    until("the return of the server", || servers.joined(&ToolSet::default()).tools.iter().len() > 0).await;
+    assert_eq!(run(&text, json!({})).await.body["result"], "plain words");
+}
+
+#[tokio::test]
+async fn t108_a_server_over_http_announces_its_list_too() {
+    let site = Site::open("127.0.0.1:0", None).await;
+    let servers = up([site.config(&[("change", read()), ("added", read())])]).await;
+    assert_eq!(run(&tool(&servers, "bench_change"), json!({})).await.body["result"], "changed");
+    until("the new list", || servers.joined(&ToolSet::default()).tools.find("bench_added").is_some()).await;
+}
+
+#[tokio::test]
+async fn a_call_over_http_that_is_cancelled_is_told_to_the_server() {
+    let log = Scratch::new("http-cancel");
+    let site = Site::open("127.0.0.1:0", Some(log.0.clone())).await;
+    let servers = up([site.config(&[("hang", read())])]).await;
+    let hang = tool(&servers, "bench_hang");
+    let (cx, control) = call();
+    let running = tokio::spawn(hang.run(json!({}), cx));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(control.cancel());
+    assert_eq!(running.await.unwrap().status, Status::Cancelled);
+    until("the note of the cancellation", || log.text().contains("told of the cancellation")).await;
+}
+
+#[tokio::test]
+async fn a_server_over_http_that_is_not_there_is_named() {
+    let site = Site::open("127.0.0.1:0", None).await;
+    let config = site.config(&[]);
+    site.close().await;
+    let servers = Servers::start([config]);
+    let missing = servers.settled(PATIENCE).await;
+    assert!(missing[0].starts_with("mcp `bench` has no tools yet: it did not shake hands: "), "{missing:?}");
+}

@@ -1,0 +1,10 @@
+//! Tools of other processes: what holds whatever such a process does.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod answers;
+mod handler;
+mod http;
+mod offering;
+mod process;
+mod rig;
