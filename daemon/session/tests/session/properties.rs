@@ -20,6 +20,8 @@ fn provider_step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::TurnComplete),
         1 => Just(Step::Interrupted),
         6 => (0..TOOLS.len(), 0i64..2).prop_map(|(tool, arg)| Step::Call(tool, arg)),
+        2 => vec(0..TOOLS.len(), 1..5).prop_map(Step::Together),
+        1 => prop::bool::weighted(0.8).prop_map(Step::Show),
         1 => (0usize..8).prop_map(Step::CallAgain),
         1 => (0usize..8).prop_map(Step::TakeBack),
         4 => (0usize..4, status()).prop_map(|(call, status)| Step::Outcome(call, status)),
@@ -251,6 +253,9 @@ proptest! {
         prop_assert!(world.open_replies.is_empty());
         if snapshot.link == LinkState::Up || snapshot.phase == Phase::Off {
             prop_assert_eq!(&world.arrived, &world.settled);
+        }
+        if snapshot.link == LinkState::Up {
+            prop_assert_eq!(world.unanswered(), Vec::<&str>::new());
         }
     }
 

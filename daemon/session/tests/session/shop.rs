@@ -81,6 +81,23 @@ pub fn is_guarded(name: &str) -> bool {
     name == "send_fax" || TOOLS.iter().any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
 }
 
+pub fn is_job(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.job)
+}
+
+pub fn is_parallel(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.parallel)
+}
+
+pub fn lane(name: &str) -> Option<String> {
+    marked(name)?.lane
+}
+
+/// It acts on the world outside, or ends the session.
+pub fn waits_for_speech(name: &str) -> bool {
+    Shop::new(Stock::Full).spec(name).is_some_and(|spec| spec.effect == Effect::Outbound || spec.ends_session)
+}
+
 impl Shop {
     pub fn new(stock: Stock) -> Self {
         Self { stock, shown: Shown::default() }
