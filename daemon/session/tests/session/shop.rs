@@ -67,7 +67,7 @@ fn marked(name: &str) -> Option<ToolSpec> {
             ..read
         },
         "make_report" => ToolSpec { job: true, needs_result_now: true, ..read },
-        "next_page" => ToolSpec { repeatable: true, ..local },
+        "next_page" => ToolSpec { repeatable: true, parallel: true, ..local },
         "ring_bell" => ToolSpec { ungated: true, independent: true, ..outbound },
         "see_left" => ToolSpec { parallel: true, lane: Some("left".into()), ..read },
         "see_right" => ToolSpec { parallel: true, lane: Some("right".into()), ..read },
@@ -86,7 +86,7 @@ pub fn is_job(name: &str) -> bool {
 }
 
 pub fn is_parallel(name: &str) -> bool {
-    marked(name).is_some_and(|spec| spec.parallel)
+    marked(name).is_some_and(|spec| spec.parallel && spec.effect == Effect::Read)
 }
 
 pub fn lane(name: &str) -> Option<String> {
