@@ -129,9 +129,9 @@ done"#;
         let tooling = Tooling::new(native(), Servers::start([scale(["sh", "-c", SERVER])]));
         let catalog = Toolbox::new(tooling.clone(), Identity::load(None)).catalog();
         tooling.settle().await;
-        assert_eq!(catalog.names(), ["own"], "the conversation has begun without it");
+        assert_eq!(catalog.view(), ["own"], "the conversation has begun without it");
         assert!(tooling.renew().find("scale_weigh").is_some());
-        assert_eq!(catalog.names(), ["own", "scale_weigh"]);
+        assert_eq!(catalog.view(), ["own", "scale_weigh"]);
         assert!(catalog.spec("scale_weigh").is_some());
         assert!(catalog.prepare("scale_weigh", &json!({})).is_ok());
     }
