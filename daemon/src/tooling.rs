@@ -17,6 +17,10 @@ use crate::provider::Declaration;
 /// How long the start waits for the servers. Who is not ready by then has its tools offered in a later conversation.
 pub const SETTLE_LIMIT: Duration = Duration::from_secs(4);
 
+/// How long a command such as `voiced check` waits for them: it has nothing else to do, and what it says of a server that
+/// is slow to start would be wrong.
+pub const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+
 /// The tools of this process, and those of the servers that were up when the conversation began. Clones share all of it.
 #[derive(Clone, Debug)]
 pub struct Tooling {
