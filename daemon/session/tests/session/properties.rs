@@ -174,6 +174,21 @@ fn a_flood_does_not_make_a_repeated_call_a_fresh_one() {
     assert_eq!(world.answered(), 2 + 64 + 256);
 }
 
+/// What the provider took back stays taken back, however many calls come after it.
+#[test]
+fn a_flood_does_not_bring_back_what_was_taken_back() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    world.calls(&["look_up"]);
+    world.take(Step::TakeBack(0));
+    for _ in 0..5 {
+        world.calls(&["no_such"; 64]);
+    }
+    world.take(Step::CallAgain(320));
+    world.fall_silent();
+    assert!(world.log.iter().any(|line| line.contains("duplicate id=id1")), "{:#?}", world.log);
+    assert_eq!(world.answered(), 320);
+}
+
 /// A call that the conversation before never saw answered does not stand for one of this that happens to have its id.
 #[test]
 fn a_fresh_conversation_has_ids_of_its_own() {
