@@ -38,6 +38,8 @@ pub mod driver;
 mod fault;
 pub mod identity;
 pub mod provider;
+pub mod records;
+pub mod sound;
 pub mod speech;
 pub mod supervise;
 pub mod timeline;

@@ -57,6 +57,9 @@ fn record(moment: &Moment<'_>) -> Option<(&'static str, Value)> {
         Moment::Line { text, kind } => ("line", json!({"text": text, "for": line_kind(*kind)})),
         Moment::Anomaly(text) => ("anomaly", json!({"text": text})),
         Moment::Audio(event) => return audio_record(event),
+        Moment::Record(record) => (record.kind(), Value::Object(record.fields())),
+        // Its record tells it.
+        Moment::Outcome { .. } => return None,
     })
 }
 

@@ -5,6 +5,7 @@
 //! volume does not go to nothing: the device reads a question back before it acts, and a question that nobody could hear
 //! is none.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,6 +115,8 @@ pub trait DeviceAudio: Send + Sync {
 pub struct AudioKit {
     audio: Arc<dyn DeviceAudio>,
     unmute: String,
+    /// `None` is all of them.
+    offered: Option<BTreeSet<String>>,
 }
 
 impl std::fmt::Debug for AudioKit {
@@ -127,7 +130,14 @@ impl AudioKit {
     /// `with the button on the front`.
     #[must_use]
     pub fn new(audio: Arc<dyn DeviceAudio>, unmute: impl Into<String>) -> Self {
-        Self { audio, unmute: unmute.into() }
+        Self { audio, unmute: unmute.into(), offered: None }
+    }
+
+    /// Offers the tools of these names only: those that this device can carry out.
+    #[must_use]
+    pub fn offering<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.offered = Some(names.into_iter().map(str::to_owned).collect());
+        self
     }
 }
 
@@ -200,6 +210,9 @@ impl HasTools for AudioKit {
             let reset = self.order("reset_voice", move |kit, _: ResetVoice| kit.voice(usual.clone()));
             tools.push(slow(set.choices("voice", self.audio.voices())).instruct(VOICE_RULES).erase());
             tools.push(slow(reset).erase());
+        }
+        if let Some(offered) = &self.offered {
+            tools.retain(|tool| offered.contains(&tool.name));
         }
         tools
     }

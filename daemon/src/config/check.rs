@@ -15,9 +15,11 @@ use super::fault::{Fault, Origin, Problem};
 use super::raw::{Raw, RawChannel};
 use super::{
     Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, Echo, EchoMode, Endpoint, Engage,
-    EngageMode, Entry, Gate, Hal, Level, Log, Notify, Persona, Provider, ProviderKind, SimZone, Speech,
-    SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
+    EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records, SimZone,
+    Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
+use crate::records::Bounds;
+use crate::sound::TOOLS;
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
@@ -73,15 +75,7 @@ impl Check<'_> {
             clips: self.clips(&raw),
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
-            log: Log {
-                level: self.choice(
-                    "log.level",
-                    &raw.log.level,
-                    &[Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace]
-                        .map(|l| (l.as_str(), l)),
-                ),
-                wire_dir: self.path("log.wire_dir", &raw.log.wire_dir),
-            },
+            log: self.log(&raw),
         }
     }
 
@@ -249,6 +243,8 @@ impl Check<'_> {
                 token_env: non_empty(&notify.token_env),
                 timeout,
             }),
+            kb: self.kb(raw),
+            device_audio: self.device_audio(raw),
             secrets_dir: self.path("tools.secrets_dir", &raw.tools.secrets_dir),
             egress: Egress::parse(&raw.tools.egress.allow).unwrap_or_else(|fault| {
                 self.wrong("tools.egress.allow", &fault.to_string());
@@ -256,6 +252,27 @@ impl Check<'_> {
             }),
             call: self.call(raw),
         }
+    }
+
+    fn kb(&mut self, raw: &Raw) -> Option<Kb> {
+        const FOLDER: &str = "tools.kb.folder";
+        let raw = &raw.tools.kb;
+        if raw.enabled && raw.folder.is_empty() && self.settled(&[FOLDER]) {
+            self.wrong("tools.kb.enabled", "`tools.kb.folder` to be set with it");
+        }
+        let folder = self.path(FOLDER, &raw.folder).filter(|_| raw.enabled)?;
+        let origin = self.entries.get(FOLDER).map_or(Origin::Default, |entry| entry.origin.clone());
+        Some(Kb { folder, origin })
+    }
+
+    fn device_audio(&mut self, raw: &Raw) -> Vec<String> {
+        let raw = &raw.tools.device_audio;
+        if raw.offer.is_empty() || raw.offer.iter().any(|name| !TOOLS.contains(&name.as_str())) {
+            let expected =
+                format!("one or more of those that this device can carry out: {}", TOOLS.join(", "));
+            self.wrong("tools.device_audio.offer", &expected);
+        }
+        if raw.enabled { raw.offer.clone() } else { Vec::new() }
     }
 
     fn call(&mut self, raw: &Raw) -> CallFacts {
@@ -302,6 +319,26 @@ impl Check<'_> {
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
         Hal { board: self.choice("hal.board", &raw.hal.board, &boards) }
+    }
+
+    fn log(&mut self, raw: &Raw) -> Log {
+        let raw = &raw.log;
+        let levels = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+        let megabytes = self.whole("log.records_max_mb", raw.records_max_mb, 1..=1000).unsigned_abs();
+        let keep = self.whole("log.records_keep", raw.records_keep, 0..=100);
+        let bounds = Bounds {
+            bytes_max: megabytes.saturating_mul(1_000_000),
+            keep: u32::try_from(keep).unwrap_or_default(),
+        };
+        let records = self.path("log.records", &raw.records);
+        if records.as_ref().is_some_and(|path| path.is_dir()) {
+            self.wrong("log.records", "the path of a file: this is a folder");
+        }
+        Log {
+            level: self.choice("log.level", &raw.level, &levels.map(|level| (level.as_str(), level))),
+            wire_dir: self.path("log.wire_dir", &raw.wire_dir),
+            records: records.map(|path| Records { path, bounds }),
+        }
     }
 
     // One value.

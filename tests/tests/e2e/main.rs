@@ -5,6 +5,7 @@ mod faults;
 mod gate;
 mod log_reader;
 mod manifests;
+mod records;
 mod reload;
 mod rig;
 mod talk;
