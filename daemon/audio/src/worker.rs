@@ -139,8 +139,9 @@ impl Worker {
                 loudspeaker.set_gain();
             }
             Command::Volume(volume) => {
-                // In this order a number that is none becomes the lower limit.
-                loudspeaker.volume = Db(volume.0.max(VOLUME_MIN_DB).min(VOLUME_MAX_DB));
+                // What is no number is no reason to be loud.
+                let db = if volume.0.is_nan() { VOLUME_MIN_DB } else { volume.0 };
+                loudspeaker.volume = Db(db.clamp(VOLUME_MIN_DB, VOLUME_MAX_DB));
                 loudspeaker.set_gain();
             }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
