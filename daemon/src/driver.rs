@@ -364,7 +364,7 @@ impl Running {
                 let priority = match kind {
                     LineKind::ReadBack => Priority::ReadBack,
                     LineKind::Apology => Priority::Alert,
-                    LineKind::Goodbye => Priority::PreCall,
+                    LineKind::PreCall | LineKind::Goodbye => Priority::PreCall,
                 };
                 self.command(Command::Append { utterance, priority, pcm });
                 self.command(Command::Finish { utterance });

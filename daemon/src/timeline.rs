@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use session::{GateEnd, LineKind, Notice, Reading, Spoken};
+use session::{GateEnd, LineKind, Notice, Reading, Spoken, TurnRecord};
 use units::Instant;
 
 use crate::watch::{Moment, Observer};
@@ -90,6 +90,7 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::TurnClosed { turn, voiced } => {
             ("turn.closed", json!({"turn": turn.0, "voiced_ms": millis(*voiced)}))
         }
+        Notice::Turn(record) => ("turn", turn_record(record)),
         Notice::UserSaid { turn, text } => {
             ("user.said", json!({"turn": turn.map(|turn| turn.0), "text": text}))
         }
@@ -109,11 +110,12 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::CallRun { call, name, grant } => {
             ("call.run", json!({"call": call.0, "name": name, "grant": grant.map(|grant| grant.0)}))
         }
-        Notice::CallAnswered { call, name, status, body, follow_up } => (
+        Notice::CallAnswered { call, name, status, body, follow_up, latency, coalesced } => (
             "call.answered",
             json!({
                 "call": call.0, "name": name, "status": status, "body": body,
                 "follow_up": matches!(follow_up, session::FollowUp::WhenIdle),
+                "latency_ms": millis(*latency), "coalesced": coalesced,
             }),
         ),
         Notice::CallClosed { call, name, why } => {
@@ -153,6 +155,15 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
     }
 }
 
+fn turn_record(record: &TurnRecord) -> Value {
+    json!({
+        "turn": record.turn.0, "hops": record.hops, "calls": record.calls, "awaited": record.awaited,
+        "speechless": record.speechless, "open_ms": record.open.map(millis), "speak_ms": record.speak.map(millis),
+        "total_ms": millis(record.total),
+        "tokens": {"input": record.input_tokens, "output": record.output_tokens},
+    })
+}
+
 const fn spoken(what: Spoken) -> &'static str {
     match what {
         Spoken::Reply => "reply",
@@ -164,6 +175,7 @@ const fn spoken(what: Spoken) -> &'static str {
 const fn line_kind(kind: LineKind) -> &'static str {
     match kind {
         LineKind::ReadBack => "read_back",
+        LineKind::PreCall => "pre_call",
         LineKind::Apology => "apology",
         LineKind::Goodbye => "goodbye",
     }

@@ -1,13 +1,16 @@
 //! Where calls run: the only place that reaches a tool's body, and only with a [`Permit`].
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use session::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Permit, Prepared, ToolSpec};
+use session::{
+    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall, Prepared, ToolSpec,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet};
+use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet, ToolView};
 use tracing::{error, warn};
 use units::CallKey;
 
@@ -33,6 +36,7 @@ pub enum Finished {
 pub struct Toolbox {
     tools: Tooling,
     identity: Identity,
+    view: SharedView,
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
     begun: (mpsc::UnboundedSender<CallKey>, mpsc::UnboundedReceiver<CallKey>),
@@ -45,6 +49,7 @@ impl Toolbox {
     pub fn new(tools: impl Into<Tooling>, identity: Identity) -> Self {
         Self {
             tools: tools.into(),
+            view: SharedView::default(),
             identity,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
@@ -57,7 +62,13 @@ impl Toolbox {
     /// What the session may know of these tools.
     #[must_use]
     pub fn catalog(&self) -> Shelf {
-        Shelf { tools: self.tools.clone(), identity: self.identity.clone() }
+        Shelf { tools: self.tools.clone(), identity: self.identity.clone(), view: self.view.clone() }
+    }
+
+    /// Which tools the model may see; all of them until somebody says otherwise.
+    #[must_use]
+    pub fn view(&self) -> SharedView {
+        self.view.clone()
     }
 
     /// The tools, and when they change.
@@ -170,14 +181,33 @@ fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
             .map(|(name, payload)| ClientEvent { call, name, payload })
             .collect(),
         clip_after: shaped.clip_after,
+        silent_ok: shaped.silent_ok,
     }
 }
 
-/// The session's view of the tools.
+/// What the session knows of the tools.
 #[derive(Clone, Debug)]
 pub struct Shelf {
     tools: Tooling,
     identity: Identity,
+    view: SharedView,
+}
+
+/// Which tools the model may see, for whoever shows and hides them. Clones are one. Tools that come later are seen as
+/// long as nobody has said what is.
+#[derive(Clone, Debug, Default)]
+pub struct SharedView(Arc<Mutex<Option<ToolView>>>);
+
+impl SharedView {
+    /// The model sees the tools of `view`, from the person's next turn on.
+    pub fn show(&self, view: ToolView) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+    }
+
+    fn shows(&self, name: &str) -> bool {
+        let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        view.as_ref().is_none_or(|view| view.find(name).is_some())
+    }
 }
 
 impl Catalog for Shelf {
@@ -185,8 +215,8 @@ impl Catalog for Shelf {
         self.tools.current().find(name).map(spec)
     }
 
-    fn names(&self) -> Vec<String> {
-        self.tools.current().names().map(str::to_owned).collect()
+    fn view(&self) -> Vec<String> {
+        self.tools.current().names().filter(|name| self.view.shows(name)).map(str::to_owned).collect()
     }
 
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {
@@ -212,6 +242,20 @@ pub fn spec(tool: &ErasedTool) -> ToolSpec {
         needs_result_now: tool.needs_result_now(),
         timeout: tool.timeout(),
         ends_session: tool.ends_session(),
+        pre_call: tool.pre_call().map(|line| match line {
+            tools::PreCall::Always(text) => PreCall::Always(text.clone()),
+            tools::PreCall::IfSilent(text) => PreCall::IfSilent(text.clone()),
+        }),
+        waiting: tool.waiting().map(str::to_owned),
+        lane: tool.lane().map(str::to_owned),
+        parallel: tool.is_parallel(),
+        job: tool.is_job(),
+        repeatable: tool.is_repeatable(),
+        independent: tool.is_independent(),
+        on_barge_in: match tool.on_barge_in() {
+            tools::OnBargeIn::Cancel => OnBargeIn::Cancel,
+            tools::OnBargeIn::Finish => OnBargeIn::Finish,
+        },
     }
 }
 

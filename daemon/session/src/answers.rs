@@ -10,6 +10,15 @@ use crate::tool::OutcomeStatus;
 const NAMES_MAX: usize = 24;
 const NAMES_NEAR: usize = 8;
 
+/// The message of a result in which nothing was found, as the tools crate shapes it.
+pub(crate) const NO_RECORDS: &str = "No matching records found.";
+
+/// Goes with what a call brought while the person spoke.
+pub(crate) const SPOKEN_OVER: &str = "The person spoke meanwhile; mention the outcome briefly when it fits.";
+
+/// Goes with what a call brought long after it was asked for.
+pub(crate) const STALE: &str = "This comes late; mention it only if it still matters.";
+
 pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
     let total = visible.len();
     let listed = if total > NAMES_MAX { nearest(name, visible) } else { visible };
@@ -45,6 +54,43 @@ pub(crate) fn cancelled() -> Value {
     json!({"status": "cancelled", "message": "This tool call was stopped before it did anything."})
 }
 
+pub(crate) fn still_talking() -> Value {
+    json!({"status": "cancelled", "message": "They were still talking; carry on."})
+}
+
+pub(crate) fn running() -> Value {
+    json!({
+        "status": "running",
+        "message": "It was started and goes on by itself. You will be told how it ends; do not call it again.",
+    })
+}
+
+pub(crate) fn nothing_there() -> Value {
+    json!({
+        "status": "success",
+        "results": [],
+        "count": 0,
+        "message": NO_RECORDS,
+        "retryable": false,
+        "instruction": "It has found nothing time and again. Tell the person so.",
+    })
+}
+
+pub(crate) fn ask_the_person() -> Value {
+    json!({
+        "status": "refused",
+        "message": "The arguments were wrong again and again. Ask the person for the missing detail.",
+    })
+}
+
+pub(crate) fn step_failed() -> Value {
+    json!({"status": "refused", "message": "The step before this one failed, so this one was not run."})
+}
+
+pub(crate) fn step_unfinished() -> Value {
+    json!({"status": "refused", "message": "The step before this one still runs, so this one was not run."})
+}
+
 pub(crate) fn no_more_tools() -> Value {
     json!({
         "status": "error",
@@ -57,8 +103,21 @@ pub(crate) fn too_many_calls() -> Value {
     json!({"status": "error", "error": "too many tool calls at once"})
 }
 
+pub(crate) fn link_leaving() -> Value {
+    json!({
+        "status": "refused",
+        "message": "The connection is just being made again, so nothing was done. Try again in a moment.",
+    })
+}
+
 pub(crate) fn session_ending() -> Value {
     json!({"status": "refused", "message": "The session is ending. Nothing was done."})
+}
+
+/// Adds an instruction to what a tool's own says.
+pub(crate) fn instruct(body: &mut Value, text: &str) {
+    let own = body["instruction"].as_str().map(|own| format!("{own} {text}"));
+    body["instruction"] = Value::String(own.unwrap_or_else(|| text.to_owned()));
 }
 
 /// `body` marked as an answer that was given before.
@@ -78,6 +137,12 @@ pub(crate) fn object(status: &str, body: Value) -> Value {
 /// What the model is told about a result that cannot be an answer any more.
 pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
     format!("[result of {name} requested earlier] {body}")
+}
+
+/// What the model is told when a call that it was told runs has ended. `aloud` if the person waits for it.
+pub(crate) fn job_note(name: &str, body: &Value, aloud: bool) -> String {
+    let note = late_result_note(name, body);
+    if aloud { format!("{note} Tell the person.") } else { note }
 }
 
 /// What the model is told of a call that it took back, if there is anything to tell.

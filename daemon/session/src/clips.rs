@@ -44,6 +44,16 @@ impl Session {
         }
     }
 
+    /// A clip that belongs to no answer: after what is said next, or soon.
+    pub(crate) fn clip_is_due(&mut self, name: String) {
+        self.cx.notice(Notice::ClipQueued { clip: name.clone() });
+        self.clips.waiting.push_back(Clip { name, stage: Stage::Due { not_after: self.reply.open() } });
+        if self.clips.waiting.len() > CLIPS_MAX {
+            self.clips.waiting.pop_front();
+        }
+        self.cx.after(Timer::Clip, self.cx.config.patience.clip);
+    }
+
     /// The answers of `response` are sent; `provokes` speech or not.
     pub(crate) fn on_clips_answered(&mut self, response: u64, provokes: bool) {
         let speaking = self.reply.open();

@@ -26,6 +26,27 @@ impl Default for Engage {
     }
 }
 
+/// Whose rules about a turn's follow-ups hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// This product's.
+    #[default]
+    Default,
+    /// Those of tools written for Voxa, where a caller's turn makes four requests at most.
+    Voxa,
+}
+
+impl Profile {
+    /// Answers of one user turn that may ask the model to speak again.
+    #[must_use]
+    pub const fn max_follow_ups(self) -> u32 {
+        match self {
+            Self::Default => 6,
+            Self::Voxa => 3,
+        }
+    }
+}
+
 /// Everything that can be set about a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -46,8 +67,22 @@ pub struct Config {
     pub retry: RetryConfig,
     /// Waits on the provider and on playout.
     pub patience: Patience,
-    /// Answers of one user turn that may ask the model to speak again, before its calls are refused.
+    /// Answers of one user turn that may ask the model to speak again, before its calls are refused; see
+    /// [`Profile::max_follow_ups`].
     pub max_follow_ups: u32,
+    /// A call that acts on the world outside, and one that ends the session, waits this long for the person to go on: what
+    /// a model takes for the end of a turn often is a breath. Longer than the VAD needs to be sure of speech.
+    pub settle: Duration,
+    /// An answer that comes this long after its call is filed in silence: the talk has moved on.
+    pub stale_after: Duration,
+    /// A line before a call is left out if the model was heard this recently: what it said covers the wait.
+    pub covered: Duration,
+    /// Results of one tool in a row in one turn in which nothing was found, from which on it is answered without being
+    /// run: models are known to sweep.
+    pub sweeps_max: u32,
+    /// Calls of one tool with wrong arguments in one turn from which on it is refused: the model is guessing, and only
+    /// the person knows.
+    pub invalid_max: u32,
     /// A call equal to a finished one of the same turn is answered from the ledger within this time: models are known
     /// to repeat a call whose answer they have not read yet.
     pub repeat_window: Duration,
@@ -67,7 +102,12 @@ impl Default for Config {
             gate: GateConfig::default(),
             retry: RetryConfig::default(),
             patience: Patience::default(),
-            max_follow_ups: 6,
+            max_follow_ups: Profile::Default.max_follow_ups(),
+            settle: Duration::from_millis(300),
+            stale_after: Duration::from_secs(60),
+            covered: Duration::from_millis(1500),
+            sweeps_max: 3,
+            invalid_max: 3,
             repeat_window: Duration::from_secs(3),
             repeat_window_relinked: Duration::from_secs(60),
             lines: Lines::default(),
@@ -157,6 +197,9 @@ pub struct Patience {
     pub reply: Duration,
     /// Microphone audio is withheld for pending calls at most this long.
     pub uplink_hold: Duration,
+    /// From dispatch of a call to its being answered that it runs, where one without an answer keeps the microphone
+    /// shut.
+    pub blocking: Duration,
     /// From the agent's goodbye to the end, whatever still plays.
     pub drain: Duration,
     /// From the end of the call that ends the session to the goodbye, if the model says nothing.
@@ -177,6 +220,7 @@ impl Default for Patience {
             cut_reply: Duration::from_secs(3),
             reply: Duration::from_secs(10),
             uplink_hold: Duration::from_secs(10),
+            blocking: Duration::from_secs(6),
             drain: Duration::from_secs(30),
             goodbye: Duration::from_secs(2),
             clip: Duration::from_secs(5),
@@ -194,7 +238,7 @@ pub struct Lines {
     pub question: String,
     /// Once per outage.
     pub unreachable: String,
-    /// Once per turn, when nothing was heard for [`Patience::reply`].
+    /// Once per turn, when nothing was heard for [`Patience::reply`] and no tool that runs has a line of its own for that.
     pub slow: String,
     /// When the model's calls lead nowhere.
     pub stuck: String,

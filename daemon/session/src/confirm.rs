@@ -217,14 +217,7 @@ mod tests {
     use super::*;
 
     fn spec(effect: Effect, ungated: bool) -> ToolSpec {
-        ToolSpec {
-            name: "send_text".into(),
-            effect,
-            ungated,
-            needs_result_now: false,
-            timeout: Duration::from_secs(8),
-            ends_session: false,
-        }
+        ToolSpec { ungated, ..ToolSpec::new("send_text", effect) }
     }
 
     fn prepared(summary: Option<&str>) -> Prepared {

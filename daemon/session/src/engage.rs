@@ -1,7 +1,7 @@
 //! When a conversation begins and how it ends.
 
 use crate::config::Engage;
-use crate::ledger::{Owes, Stage};
+use crate::ledger::{Owes, Remains, Stage};
 use crate::link::Closed;
 use crate::notice::Notice;
 use crate::seam::LinkFailure;
@@ -55,7 +55,10 @@ impl Session {
     pub(crate) fn begin_ending(&mut self, call: units::CallKey, spoke: bool) {
         if self.run == Run::On {
             self.cx.notice(Notice::Ending { call });
-            self.run = Run::Ending(Ending { spoke, model_done: false });
+            self.gate.on_ending(&mut self.cx);
+            self.stop_calls_to_end();
+            // What was said before a turn that is closed was the goodbye.
+            self.run = Run::Ending(Ending { spoke, model_done: spoke && self.reply.is_closed() });
             self.cx.after(Timer::Drain, self.cx.config.patience.drain);
             self.cx.after(Timer::Goodbye, self.cx.config.patience.goodbye);
         }
@@ -87,7 +90,7 @@ impl Session {
     }
 
     pub(crate) fn end_when_drained(&mut self) {
-        let idle = self.ledger.is_empty() && self.reply.is_quiet() && !self.playout.is_pending();
+        let idle = self.ledger.is_at_rest() && self.reply.is_quiet() && !self.playout.is_pending();
         match &mut self.run {
             Run::Ending(ending) if ending.model_done && idle => {
                 if ending.spoke {
@@ -181,7 +184,7 @@ impl Session {
             && self.waiting.is_none()
             && !self.person.is_speaking()
             && !self.playout.is_pending()
-            && self.ledger.is_empty()
+            && self.ledger.is_at_rest()
             && self.gate.is_clear();
         if !idle {
             self.cx.timers.clear(Timer::Idle);
@@ -214,7 +217,7 @@ impl Session {
     /// Nothing said, asked or agreed to so far may reach into the next conversation.
     fn end_conversation(&mut self) {
         self.gate.drop_all(&mut self.cx);
-        let (open, unsent) = self.ledger.clear();
+        let Remains { open, unsent, jobs } = self.ledger.clear();
         for (call, open) in open {
             if let Stage::Running(running) = &open.stage
                 && !running.begun
@@ -227,11 +230,19 @@ impl Session {
             let why = "the session ended before its answer was sent";
             self.cx.notice(Notice::CallClosed { call: given.call, name: given.name, why });
         }
+        for (call, job) in jobs {
+            if !job.begun {
+                self.cx.emit(Output::Cancel { call });
+            }
+            let text = format!("[{} still ran]", job.spec.name);
+            self.cx.notice(Notice::NoteDropped { text, why: "the session ended" });
+        }
         self.reply.give_up(&mut self.cx);
         self.clips.clear();
         self.drop_notes("the session ended");
+        self.end_record();
         self.waiting = None;
-        self.follow_ups = (self.person.turn(), 0);
+        self.tally.begin(self.person.turn());
         if let Overlap::Unsure { ducked: true, .. } = std::mem::replace(&mut self.overlap, Overlap::None) {
             self.cx.emit(Output::Unduck);
         }
@@ -239,7 +250,9 @@ impl Session {
             Timer::HeldCall,
             Timer::BargeIn,
             Timer::Reply,
+            Timer::Settle,
             Timer::CallDeadline,
+            Timer::Blocking,
             Timer::Clip,
             Timer::Goodbye,
             Timer::Drain,

@@ -4,34 +4,26 @@
 //! and a response leaves the ledger once, when every place is answered.
 
 mod finished;
+mod queue;
+mod response;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde_json::Value;
-use units::{CallKey, TurnId};
+use units::{CallKey, Instant, TurnId};
 
 use crate::confirm::{Permit, Proposal};
 use crate::snapshot::OpenCall;
-use crate::tool::{Effect, OutcomeStatus, ToolSpec};
+use crate::tool::{OutcomeStatus, ToolSpec};
 
 pub(crate) use finished::Finished;
+pub(crate) use response::{Change, Given, Owes, Place, Response, Step, Told};
 
 /// Answers and ids remembered, for calls that come again.
 const REMEMBERED: usize = 256;
 
-/// Whether an answer asks the model to speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owes {
-    /// It must not: somebody else speaks.
-    Silence,
-    /// Only if the model has not spoken in this response, so that the person is not left in silence.
-    SpeechIfNone,
-    /// The person waits to hear about it.
-    Speech,
-}
-
 /// A call without an answer.
 pub(crate) struct Open {
+    /// The tool's name, as the model wrote it.
     pub(crate) name: String,
     pub(crate) response: u64,
     pub(crate) stage: Stage,
@@ -42,11 +34,19 @@ pub(crate) enum Stage {
     /// Checked; waits for the transcript of what may be the person's answer.
     Held(Box<Proposal>),
     /// May run; waits for the calls before it. The permit is here and nowhere else.
-    Queued(Permit, ToolSpec),
+    Queued(Box<Queued>),
     /// With its tool.
     Running(Running),
     /// Equal to a call that has not ended: shares its answer.
     Copy(CallKey),
+}
+
+/// A call that may run.
+pub(crate) struct Queued {
+    pub(crate) permit: Permit,
+    pub(crate) spec: ToolSpec,
+    /// Not before this: until then it shows whether the person goes on speaking.
+    pub(crate) settled_at: Instant,
 }
 
 /// What is remembered of a call while its tool has it.
@@ -59,6 +59,13 @@ pub(crate) struct Running {
     pub(crate) agreed: bool,
     /// It is past its point of no return.
     pub(crate) begun: bool,
+    pub(crate) started: Instant,
+}
+
+impl Running {
+    pub(crate) fn deadline(&self) -> Instant {
+        self.started + self.spec.timeout
+    }
 }
 
 /// Why a call that its tool still has is owed no answer.
@@ -70,65 +77,10 @@ pub(crate) enum Loose {
     GivenUp { answered: OutcomeStatus },
 }
 
-/// The calls of one response, in order.
-pub(crate) struct Response {
-    pub(crate) id: u64,
-    /// The conversation that asked. Answers belong to no other.
-    pub(crate) conversation: u64,
-    /// The model was heard in this response.
-    pub(crate) spoke: bool,
-    pub(crate) places: Vec<Place>,
-}
-
-/// One call's place among the answers of its response.
-pub(crate) enum Place {
-    /// Its call is open.
-    Owed(CallKey),
-    /// It has its answer.
-    Answered(Given),
-}
-
-/// The one answer to one call.
-pub(crate) struct Given {
-    pub(crate) call: CallKey,
-    pub(crate) id: Option<String>,
-    pub(crate) name: String,
-    pub(crate) body: Value,
-    pub(crate) owes: Owes,
-    pub(crate) change: Change,
-    /// The call whose answer it shares.
-    pub(crate) copy_of: Option<CallKey>,
-}
-
-/// What an answered call did to the world. Unless that is nothing, it must be a note if it cannot be an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Nothing,
-    Made,
-    /// Nobody knows.
-    Doubtful,
-}
-
-impl Change {
-    pub(crate) fn of(effect: Effect, status: OutcomeStatus) -> Self {
-        if effect == Effect::Read {
-            return Self::Nothing;
-        }
-        match status {
-            OutcomeStatus::Success => Self::Made,
-            OutcomeStatus::Unknown => Self::Doubtful,
-            OutcomeStatus::Error | OutcomeStatus::Cancelled => Self::Nothing,
-        }
-    }
-}
-
-impl Place {
-    fn call(&self) -> CallKey {
-        match self {
-            Self::Owed(call) => *call,
-            Self::Answered(given) => given.call,
-        }
-    }
+/// What the provider said of a call, until it is answered.
+struct Asked {
+    id: Option<String>,
+    at: Instant,
 }
 
 #[derive(Default)]
@@ -136,17 +88,27 @@ pub(crate) struct Ledger {
     last_call: CallKey,
     last_response: u64,
     open: BTreeMap<CallKey, Open>,
-    ids: BTreeMap<CallKey, String>,
+    asked: BTreeMap<CallKey, Asked>,
     responses: VecDeque<Response>,
     queue: VecDeque<CallKey>,
-    running: Option<CallKey>,
+    running: BTreeSet<CallKey>,
+    /// Calls that their tool still has and that were answered that they run.
+    jobs: BTreeMap<CallKey, Running>,
     /// Calls that their tool still has and that are owed no answer any more.
     loose: BTreeMap<CallKey, (Running, Loose)>,
-    /// Ids of this conversation that got a place, and those that were refused without one: apart, so that a flood of
-    /// the one kind does not drive out the other.
+    /// Ids of this conversation that got a place, those that were refused without one, and those that were taken back:
+    /// apart, so that a flood of one kind does not drive out the others.
     seen: VecDeque<String>,
     refused: VecDeque<String>,
+    taken_back: VecDeque<String>,
     pub(crate) finished: Finished,
+}
+
+/// What a conversation leaves behind when it ends.
+pub(crate) struct Remains {
+    pub(crate) open: Vec<(CallKey, Open)>,
+    pub(crate) unsent: Vec<Given>,
+    pub(crate) jobs: Vec<(CallKey, Running)>,
 }
 
 impl Ledger {
@@ -161,24 +123,26 @@ impl Ledger {
             .collect()
     }
 
+    /// Calls that are owed an answer or go on as jobs.
     pub(crate) fn len(&self) -> usize {
-        self.open.len()
+        self.open.len() + self.jobs.len()
     }
 
+    /// No call is owed an answer.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Some response of this conversation is without its answers.
-    pub(crate) fn owes(&self, conversation: u64) -> bool {
-        self.responses.iter().any(|response| response.conversation == conversation)
+    /// No call is owed an answer and none goes on as a job.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.open.is_empty() && self.jobs.is_empty()
     }
 
     /// Whether a call of this conversation with this id has, had or is owed an answer, as far as is remembered.
     pub(crate) fn knows(&self, conversation: u64, id: Option<&str>) -> bool {
         id.is_some_and(|id| {
-            self.seen.iter().chain(&self.refused).any(|known| known == id)
-                || self.by_id(conversation, id).is_some()
+            let mut remembered = self.seen.iter().chain(&self.refused).chain(&self.taken_back);
+            remembered.any(|known| known == id) || self.by_id(conversation, id).is_some()
         })
     }
 
@@ -186,18 +150,7 @@ impl Ledger {
     pub(crate) fn forget_ids(&mut self) {
         self.seen.clear();
         self.refused.clear();
-    }
-
-    pub(crate) fn begin_response(&mut self, conversation: u64, spoke: bool) -> u64 {
-        self.last_response += 1;
-        let id = self.last_response;
-        self.responses.push_back(Response { id, conversation, spoke, places: Vec::new() });
-        id
-    }
-
-    /// Calls that have a place among the answers of their response, answered or not.
-    pub(crate) fn places(&self) -> usize {
-        self.responses.iter().map(|response| response.places.len()).sum()
+        self.taken_back.clear();
     }
 
     /// The next call's key.
@@ -215,12 +168,12 @@ impl Ledger {
     }
 
     /// A place for a call in `response`. It is owed an answer from here on.
-    pub(crate) fn admit(&mut self, response: u64, id: Option<String>) -> CallKey {
+    pub(crate) fn admit(&mut self, response: u64, id: Option<String>, now: Instant) -> CallKey {
         let call = self.next_key();
-        if let Some(id) = id {
-            push_bounded(&mut self.seen, &id);
-            self.ids.insert(call, id);
+        if let Some(id) = &id {
+            push_bounded(&mut self.seen, id);
         }
+        self.asked.insert(call, Asked { id, at: now });
         if let Some(response) = self.responses.iter_mut().rfind(|candidate| candidate.id == response) {
             response.places.push(Place::Owed(call));
         }
@@ -229,8 +182,8 @@ impl Ledger {
 
     /// Keeps an admitted call until it is answered.
     pub(crate) fn keep(&mut self, call: CallKey, open: Open) {
-        if matches!(open.stage, Stage::Queued(..)) {
-            self.queue.push_back(call);
+        if let Stage::Queued(queued) = &open.stage {
+            self.enqueue(call, open.response, &queued.spec);
         }
         self.open.insert(call, open);
     }
@@ -239,131 +192,13 @@ impl Ledger {
     pub(crate) fn take(&mut self, call: CallKey) -> Option<Open> {
         let open = self.open.remove(&call)?;
         self.queue.retain(|queued| *queued != call);
-        if self.running == Some(call) {
-            self.running = None;
-        }
+        self.running.remove(&call);
         Some(open)
-    }
-
-    /// Gives a call that is not open any more its one answer.
-    pub(crate) fn fill(&mut self, call: CallKey, name: String, body: Value, owes: Owes, change: Change) {
-        self.give(Given { call, id: None, name, body, owes, change, copy_of: None });
-    }
-
-    /// Gives a call that is not open any more the answer of the one that it equals. The model speaks about that, if it
-    /// should; this one is only filed.
-    pub(crate) fn fill_copy(&mut self, call: CallKey, name: String, body: Value, original: CallKey) {
-        let (owes, change) = (Owes::Silence, Change::Nothing);
-        self.give(Given { call, id: None, name, body, owes, change, copy_of: Some(original) });
-    }
-
-    fn give(&mut self, given: Given) {
-        let id = self.ids.remove(&given.call);
-        if let Some((response, place)) = self.find(given.call)
-            && let Some(place @ Place::Owed(_)) = self.responses[response].places.get_mut(place)
-        {
-            *place = Place::Answered(Given { id, ..given });
-        }
-    }
-
-    /// Puts the truth in the place of an answer that is not sent yet, and of those that share it. False if that of the
-    /// call itself is not here any more.
-    pub(crate) fn correct(&mut self, call: CallKey, body: &Value, owes: Owes, change: Change) -> bool {
-        let mut in_time = false;
-        for place in self.responses.iter_mut().flat_map(|response| &mut response.places) {
-            let Place::Answered(given) = place else { continue };
-            if given.call == call {
-                (given.owes, given.change) = (owes, change);
-                in_time = true;
-            } else if given.copy_of != Some(call) {
-                continue;
-            }
-            given.body = body.clone();
-        }
-        in_time
-    }
-
-    /// A call that will never be answered: its place is gone.
-    pub(crate) fn void(&mut self, call: CallKey) {
-        self.ids.remove(&call);
-        if let Some((response, place)) = self.find(call) {
-            self.responses[response].places.remove(place);
-            self.responses.retain(|response| !response.places.is_empty());
-        }
-    }
-
-    /// The response that a call belongs to and its place there. Keys are given in order, so places are sorted by them.
-    fn find(&self, call: CallKey) -> Option<(usize, usize)> {
-        self.responses.iter().enumerate().find_map(|(response, candidate)| {
-            let place = candidate.places.binary_search_by_key(&call, Place::call).ok()?;
-            Some((response, place))
-        })
-    }
-
-    /// The call without an answer, or with one not yet sent, that the provider calls by this id in `conversation`.
-    pub(crate) fn by_id(&self, conversation: u64, id: &str) -> Option<CallKey> {
-        let responses = self.responses.iter().filter(|response| response.conversation == conversation);
-        responses
-            .flat_map(|response| &response.places)
-            .find(|place| {
-                let known = match place {
-                    Place::Owed(call) => self.ids.get(call).map(String::as_str),
-                    Place::Answered(given) => given.id.as_deref(),
-                };
-                known == Some(id)
-            })
-            .map(Place::call)
-    }
-
-    /// An answer that is ready but not sent.
-    pub(crate) fn ready(&self, call: CallKey) -> Option<&Given> {
-        let (response, place) = self.find(call)?;
-        match self.responses[response].places.get(place)? {
-            Place::Answered(given) => Some(given),
-            Place::Owed(_) => None,
-        }
     }
 
     /// The keys of open calls of which `which` is true, oldest first.
     pub(crate) fn select(&self, which: impl Fn(&Open) -> bool) -> Vec<CallKey> {
         self.open.iter().filter(|(_, open)| which(open)).map(|(call, _)| *call).collect()
-    }
-
-    /// The next call to run, if none is running. It counts as running from here on.
-    pub(crate) fn start_next(&mut self) -> Option<(CallKey, Permit, ToolSpec)> {
-        if self.running.is_some() {
-            return None;
-        }
-        let call = self.queue.pop_front()?;
-        let Some(Open { name, response, stage: Stage::Queued(permit, spec) }) = self.open.remove(&call)
-        else {
-            return None;
-        };
-        let running = Running {
-            spec: spec.clone(),
-            digest: *permit.digest(),
-            turn: permit.turn(),
-            agreed: permit.grant().is_some(),
-            begun: false,
-        };
-        self.open.insert(call, Open { name, response, stage: Stage::Running(running) });
-        self.running = Some(call);
-        Some((call, permit, spec))
-    }
-
-    pub(crate) fn running(&self) -> Option<CallKey> {
-        self.running
-    }
-
-    pub(crate) fn is_running(&self, call: CallKey) -> bool {
-        self.running == Some(call)
-    }
-
-    /// The running call is past its point of no return. Of one that is owed no answer any more, its outcome tells.
-    pub(crate) fn on_begun(&mut self, call: CallKey) {
-        if let Some(Open { stage: Stage::Running(running), .. }) = self.open.get_mut(&call) {
-            running.begun = true;
-        }
     }
 
     /// The tool goes on with a call that is owed no answer any more; its outcome decides whether a note is due.
@@ -382,13 +217,10 @@ impl Ledger {
     pub(crate) fn equal_in_flight(&self, name: &str, digest: &[u8; 32]) -> Option<CallKey> {
         self.open
             .iter()
-            .find(|(_, open)| {
-                open.name == name
-                    && match &open.stage {
-                        Stage::Queued(permit, _) => permit.digest() == digest,
-                        Stage::Running(running) => running.digest == *digest,
-                        Stage::Held(_) | Stage::Copy(_) => false,
-                    }
+            .find(|(_, open)| match &open.stage {
+                Stage::Queued(queued) => queued.spec.name == name && queued.permit.digest() == digest,
+                Stage::Running(running) => running.spec.name == name && running.digest == *digest,
+                Stage::Held(_) | Stage::Copy(_) => false,
             })
             .map(|(call, _)| *call)
     }
@@ -398,31 +230,9 @@ impl Ledger {
         self.select(|open| matches!(open.stage, Stage::Copy(original) if original == call))
     }
 
-    /// Whether the model was heard in `response`.
-    pub(crate) fn spoke(&self, response: u64) -> bool {
-        self.responses.iter().any(|candidate| candidate.id == response && candidate.spoke)
-    }
-
-    /// The model is heard: it counts for every response without its answers.
-    pub(crate) fn on_speech(&mut self) {
-        for response in &mut self.responses {
-            response.spoke = true;
-        }
-    }
-
-    /// The next response of which every call has its answer.
-    pub(crate) fn take_complete(&mut self) -> Option<Response> {
-        self.responses.retain(|response| !response.places.is_empty());
-        let place = self
-            .responses
-            .iter()
-            .position(|response| response.places.iter().all(|place| matches!(place, Place::Answered(_))))?;
-        self.responses.remove(place)
-    }
-
-    /// The conversation is over: nothing of it will be answered. The calls that were open, and those whose answer was
-    /// ready but not sent.
-    pub(crate) fn clear(&mut self) -> (Vec<(CallKey, Open)>, Vec<Given>) {
+    /// The conversation is over: nothing of it will be answered. The calls that were open, those whose answer was ready
+    /// but not sent, and those that go on as jobs.
+    pub(crate) fn clear(&mut self) -> Remains {
         let unsent = std::mem::take(&mut self.responses)
             .into_iter()
             .flat_map(|response| response.places)
@@ -431,13 +241,17 @@ impl Ledger {
                 Place::Owed(_) => None,
             })
             .collect();
-        self.ids.clear();
+        self.asked.clear();
         self.queue.clear();
-        self.running = None;
+        self.running.clear();
         self.loose.clear();
         self.forget_ids();
         self.finished = Finished::default();
-        (std::mem::take(&mut self.open).into_iter().collect(), unsent)
+        Remains {
+            open: std::mem::take(&mut self.open).into_iter().collect(),
+            unsent,
+            jobs: std::mem::take(&mut self.jobs).into_iter().collect(),
+        }
     }
 }
 

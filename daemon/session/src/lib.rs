@@ -44,10 +44,12 @@ mod notice;
 mod person;
 mod playout;
 mod provider;
+mod record;
 mod reply;
 mod seam;
 mod session;
 mod snapshot;
+mod tally;
 mod timers;
 mod tool;
 mod turn;
@@ -57,15 +59,18 @@ use std::time::Duration;
 
 use units::{CallKey, Frames, Pcm, UtteranceId};
 
-pub use config::{Config, Engage, GateConfig, Lines, Patience, RetryConfig};
+pub use config::{Config, Engage, GateConfig, Lines, Patience, Profile, RetryConfig};
 pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask_at_console, observing};
 pub use notice::{GateEnd, Notice, Spoken};
+pub use record::TurnRecord;
 pub use seam::{
     Answer, Capabilities, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall, ProviderEvent,
 };
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
-pub use tool::{Catalog, ClientEvent, Effect, Outcome, OutcomeStatus, Prepared, ToolSpec};
+pub use tool::{
+    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec,
+};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +130,8 @@ pub enum Input {
 pub enum LineKind {
     /// The sentence of the confirmation gate. Must be heard to its end to count.
     ReadBack,
+    /// About a call that runs: that it begins, or that it takes long. Comes before replies and after a read-back.
+    PreCall,
     /// Something went wrong and the person should know why.
     Apology,
     /// The session ends and the model said nothing.

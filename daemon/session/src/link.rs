@@ -121,6 +121,11 @@ impl Link {
         matches!(self.state, State::Down)
     }
 
+    /// The provider will close this connection.
+    pub(crate) fn is_leaving(&self) -> bool {
+        matches!(self.state, State::Up { leaving: true, .. })
+    }
+
     /// The provider will close this connection, and it has held: any quiet moment is good for making it again. A young
     /// one is used for as long as it lasts, since to end it would count as a failure.
     pub(crate) fn is_due_to_rotate(&self) -> bool {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use units::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
 
 use crate::confirm::Reading;
+use crate::record::TurnRecord;
 use crate::seam::FollowUp;
 use crate::snapshot::LinkState;
 
@@ -26,6 +27,8 @@ pub enum Notice {
         /// How much of it was voiced.
         voiced: Duration,
     },
+    /// A turn is over: the next has begun, or the conversation has ended.
+    Turn(TurnRecord),
     /// What the person said, as the provider heard it, when no more of it comes; and again in full if more does.
     UserSaid {
         /// The turn it is credited to; `None` if nobody was heard to speak, and then it counts for nothing.
@@ -102,6 +105,10 @@ pub enum Notice {
         body: Value,
         /// Whether it should speak about it.
         follow_up: FollowUp,
+        /// From the call's arrival to this.
+        latency: Duration,
+        /// It equalled one that had not ended, and shares its answer.
+        coalesced: bool,
     },
     /// A call will never be answered.
     CallClosed {

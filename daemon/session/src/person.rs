@@ -99,6 +99,12 @@ impl Person {
         self.segments.back().is_some_and(|segment| segment.ended.is_none())
     }
 
+    /// For how long the person has been speaking, if they are.
+    pub(crate) fn speaks_for(&self, now: Instant) -> Option<Duration> {
+        let segment = self.segments.back().filter(|segment| segment.ended.is_none())?;
+        Some(now - segment.onset)
+    }
+
     /// Speech began `onset_ago`. `None` if it had begun already.
     pub(crate) fn begin(&mut self, cx: &mut Context, onset_ago: Duration) -> Option<TurnId> {
         if self.is_speaking() {

@@ -25,6 +25,8 @@ pub(crate) struct Playout {
     live: BTreeMap<UtteranceId, Live>,
     /// When everything handed out should have been heard.
     heard_by: Instant,
+    /// When the model's speech was last heard to end.
+    reply_heard: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ enum Stage {
 
 impl Playout {
     pub(crate) fn new() -> Self {
-        Self { last: UtteranceId(0), live: BTreeMap::new(), heard_by: Instant::ZERO }
+        Self { last: UtteranceId(0), live: BTreeMap::new(), heard_by: Instant::ZERO, reply_heard: None }
     }
 
     /// Something is heard at this moment.
@@ -62,6 +64,16 @@ impl Playout {
     /// Speech of the model, or a clip that belongs to it, is heard or waits to be.
     pub(crate) fn is_reply_pending(&self) -> bool {
         self.live.values().any(|live| live.is_pending() && !matches!(live.what, Spoken::Line(_)))
+    }
+
+    /// A line of the device's own is heard or waits to be.
+    pub(crate) fn is_line_pending(&self) -> bool {
+        self.live.values().any(|live| live.is_pending() && matches!(live.what, Spoken::Line(_)))
+    }
+
+    /// The model is heard, waits to be, or was heard within the last `span`.
+    pub(crate) fn is_model_heard(&self, now: Instant, span: Duration) -> bool {
+        self.is_reply_pending() || self.reply_heard.is_some_and(|at| now - at < span)
     }
 
     /// A fresh reply.
@@ -122,6 +134,9 @@ impl Playout {
         cut: bool,
     ) -> Option<Spoken> {
         let live = self.live.remove(&utterance)?;
+        if live.what == Spoken::Reply && heard > Frames(0) {
+            self.reply_heard = Some(cx.now);
+        }
         let heard = heard.span(Hz::K24);
         if let Stage::Flushed { by: Some(turn) } = live.stage {
             cx.notice(Notice::BargeIn { turn, utterance, heard });

@@ -24,6 +24,7 @@ impl Session {
                 self.link.on_content();
                 self.asked_to_speak = false;
                 if self.reply.audio(&mut self.cx, &mut self.playout, pcm).is_some() {
+                    self.record_opened();
                     self.ledger.on_speech();
                     self.on_goodbye_audio();
                 }
@@ -32,6 +33,7 @@ impl Session {
             ProviderEvent::UserText(text) => self.on_user_text(text),
             ProviderEvent::Calls(calls) => {
                 self.link.on_content();
+                self.record_opened();
                 self.on_calls(calls);
             }
             ProviderEvent::CallsCancelled(ids) => self.on_calls_cancelled(&ids),
@@ -52,6 +54,10 @@ impl Session {
             ProviderEvent::ResumeHandle(handle) => self.link.on_handle(handle),
             ProviderEvent::GoAway { left } => self.link.on_go_away(&mut self.cx, left),
             ProviderEvent::Usage { input_tokens, output_tokens } => {
+                self.record(|record| {
+                    record.input_tokens = record.input_tokens.saturating_add(input_tokens);
+                    record.output_tokens = record.output_tokens.saturating_add(output_tokens);
+                });
                 self.cx.notice(Notice::Usage { input_tokens, output_tokens });
             }
         }
@@ -63,6 +69,7 @@ impl Session {
         };
         if !resumed {
             self.ledger.forget_ids();
+            self.take_view();
         }
         match self.gate.snapshot() {
             GateState::Asking { summary } | GateState::Waiting { summary } => {

@@ -51,6 +51,11 @@ impl Reply {
         }
     }
 
+    /// The provider has closed its turn: nothing more of it comes.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
     /// The provider's turn had audio so far.
     pub(crate) fn spoke(&self) -> bool {
         self.spoke

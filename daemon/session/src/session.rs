@@ -13,8 +13,10 @@ use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::person::Person;
 use crate::playout::Playout;
+use crate::record::Record;
 use crate::reply::Reply;
 use crate::snapshot::{Phase, Snapshot};
+use crate::tally::Tally;
 use crate::timers::Timer;
 use crate::tool::Catalog;
 use crate::turn::Overlap;
@@ -44,8 +46,10 @@ pub struct Session {
     pub(crate) clips: Clips,
     /// What the model should know, until it can be sent.
     pub(crate) notes: VecDeque<String>,
-    /// Answers of this turn that asked the model to speak again.
-    pub(crate) follow_ups: (TurnId, u32),
+    /// The tools that the model sees in this turn, sorted.
+    pub(crate) view: Vec<String>,
+    pub(crate) tally: Tally,
+    pub(crate) record: Option<Record>,
     /// An answer asked the model to speak, and it has not yet.
     pub(crate) asked_to_speak: bool,
     pub(crate) answered: u64,
@@ -70,7 +74,9 @@ impl Session {
             gate: Gate::new(),
             clips: Clips::default(),
             notes: VecDeque::new(),
-            follow_ups: (TurnId(0), 0),
+            view: Vec::new(),
+            tally: Tally::default(),
+            record: None,
             asked_to_speak: false,
             answered: 0,
         }
@@ -154,7 +160,7 @@ impl Session {
             }
             Timer::Transcript => self.on_transcript_final(),
             // What it wakes for is decided with every input.
-            Timer::Answer => {}
+            Timer::Answer | Timer::Settle => {}
             Timer::HeldCall => self.judge_held_calls(false),
             Timer::BargeIn => self.on_barge_in(),
             Timer::CutReply => {
@@ -162,6 +168,7 @@ impl Session {
             }
             Timer::Reply => self.on_reply_overdue(),
             Timer::CallDeadline => self.on_call_deadline(),
+            Timer::Blocking => self.on_blocking(),
             Timer::UplinkHold => self.uplink.on_hold_over(),
             Timer::Clip => self.on_clip_due(),
             Timer::Playout => self.on_playout_lost(),
@@ -183,6 +190,7 @@ impl Session {
     /// is heard after it would leave unclear what a yes is about.
     fn settle(&mut self) {
         self.gate.review(&mut self.cx, &self.person);
+        self.yield_to_speech();
         self.run_calls();
         self.send_answers();
         self.send_notes();

@@ -21,8 +21,12 @@ pub(crate) enum Timer {
     CutReply,
     /// The person should have heard something.
     Reply,
-    /// The running call should have ended.
+    /// The next call has waited long enough for the person to go on.
+    Settle,
+    /// A running call should have ended.
     CallDeadline,
+    /// A call has kept the microphone shut for long enough to be answered that it runs.
+    Blocking,
     /// The microphone was withheld long enough.
     UplinkHold,
     /// A clip has waited long enough for the speech it belongs after.
@@ -48,7 +52,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 22] = [
         Self::GateDeadline,
         Self::GrantLapses,
         Self::Transcript,
@@ -57,7 +61,9 @@ impl Timer {
         Self::BargeIn,
         Self::CutReply,
         Self::Reply,
+        Self::Settle,
         Self::CallDeadline,
+        Self::Blocking,
         Self::UplinkHold,
         Self::Clip,
         Self::Playout,

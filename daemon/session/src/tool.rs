@@ -16,8 +16,27 @@ pub enum Effect {
     Outbound,
 }
 
+/// A line of the device's own, spoken when a call is really about to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreCall {
+    /// Before every run.
+    Always(String),
+    /// Only if the model has not just been heard, and once in a turn of the person.
+    IfSilent(String),
+}
+
+/// What becomes of a running call when the person speaks over it. One past its point of no return always goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBargeIn {
+    /// It is stopped.
+    Cancel,
+    /// It goes on.
+    Finish,
+}
+
 /// The facts of one tool that decide how its calls are handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each mark is independent of every other")]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
@@ -31,6 +50,48 @@ pub struct ToolSpec {
     pub timeout: Duration,
     /// It ends the session: the answer is silent and the goodbye is drained before the link closes.
     pub ends_session: bool,
+    /// Spoken when a call starts to run.
+    pub pre_call: Option<PreCall>,
+    /// Spoken in place of the general line when a person has waited long for this tool.
+    pub waiting: Option<String>,
+    /// Calls of one lane never overlap, whichever tools they are of.
+    pub lane: Option<String>,
+    /// It may run beside others of its response, if all of them are such and only look.
+    pub parallel: bool,
+    /// It is answered at once, and its outcome is told when it comes.
+    pub job: bool,
+    /// The same call again soon is meant again.
+    pub repeatable: bool,
+    /// It runs though an outbound call before it in the same response has failed.
+    pub independent: bool,
+    /// What becomes of a running call when the person speaks over it.
+    pub on_barge_in: OnBargeIn,
+}
+
+impl ToolSpec {
+    /// A tool about which nothing is said but its effect.
+    #[must_use]
+    pub fn new(name: impl Into<String>, effect: Effect) -> Self {
+        Self {
+            name: name.into(),
+            effect,
+            ungated: false,
+            needs_result_now: false,
+            timeout: Duration::from_secs(8),
+            ends_session: false,
+            pre_call: None,
+            waiting: None,
+            lane: None,
+            parallel: false,
+            job: false,
+            repeatable: false,
+            independent: false,
+            on_barge_in: match effect {
+                Effect::Read => OnBargeIn::Cancel,
+                Effect::Local | Effect::Outbound => OnBargeIn::Finish,
+            },
+        }
+    }
 }
 
 /// Arguments that passed every check, with what the gate needs of them.
@@ -46,13 +107,14 @@ pub struct Prepared {
     pub slots: Vec<String>,
 }
 
-/// Pure knowledge of the tools: no I/O, no clock, same answer for the same question.
+/// Knowledge of the tools: no I/O, no clock. Only [`Catalog::view`] changes with time.
 pub trait Catalog: Send {
-    /// The facts of the tool called `name`, if the model may see it.
+    /// The facts of the tool called `name`, if there is one.
     fn spec(&self, name: &str) -> Option<ToolSpec>;
 
-    /// Names of the tools the model may see, sorted.
-    fn names(&self) -> Vec<String>;
+    /// Names of the tools the model may see at this moment, sorted. Asked when a conversation begins and when a turn of
+    /// the person opens; what it says then holds until the next.
+    fn view(&self) -> Vec<String>;
 
     /// Checks `args` against the tool's schema and renders what the gate needs.
     ///
@@ -85,6 +147,8 @@ pub struct Outcome {
     pub events: Vec<ClientEvent>,
     /// A clip to play after the speech that this result provokes, by name.
     pub clip_after: Option<String>,
+    /// Nothing need be said about it: that nothing is heard is right.
+    pub silent_ok: bool,
 }
 
 /// An event pushed to the device's screen.

@@ -27,7 +27,11 @@ impl Session {
         let Some(turn) = self.person.begin(&mut self.cx, onset_ago) else {
             return;
         };
+        self.end_record();
         self.cx.notice(Notice::TurnOpened { turn });
+        self.tally.begin(turn);
+        self.begin_record(turn);
+        self.take_view();
         let onset = self.cx.now.saturating_sub(onset_ago);
         self.uplink.on_speech(self.cx.now, onset, self.cx.config.preroll_max);
         if !matches!(self.run, Run::On | Run::Ending(_)) {
@@ -62,12 +66,14 @@ impl Session {
             return;
         };
         self.cx.notice(Notice::TurnClosed { turn, voiced });
+        self.record_speech_ended();
         if let Overlap::Unsure { turn, ducked } = std::mem::replace(&mut self.overlap, Overlap::None) {
             self.cx.timers.clear(Timer::BargeIn);
             if ducked {
                 self.cx.emit(Output::Unduck);
             }
             self.cx.notice(Notice::NoiseIgnored { turn });
+            self.drop_record();
             return;
         }
         if self.cx.timers.is_set(Timer::HeldCall) {
@@ -95,7 +101,10 @@ impl Session {
         if ducked {
             self.cx.emit(Output::Unduck);
         }
+        // What is ready was brought before: it is told, but whoever speaks has other things on their mind.
+        self.ledger.on_spoken_over();
         self.stop_unbegun_calls();
+        self.stop_jobs();
         self.cancel_ending();
     }
 
@@ -116,11 +125,25 @@ impl Session {
             return;
         }
         if self.link.up().is_some() {
-            let text = self.cx.config.lines.slow.clone();
-            self.playout.speak(&mut self.cx, text, LineKind::Apology);
+            let own = self
+                .ledger
+                .running()
+                .filter(|(_, _, running)| running.spec.needs_result_now)
+                .find_map(|(_, _, running)| running.spec.waiting.clone());
+            let (text, kind) = match own {
+                Some(text) => (text, LineKind::PreCall),
+                None => (self.cx.config.lines.slow.clone(), LineKind::Apology),
+            };
+            self.playout.speak(&mut self.cx, text, kind);
         } else {
             self.tell_of_outage();
         }
+    }
+
+    /// A tool says that nothing need be heard of it: then silence is no sign that something is wrong.
+    pub(crate) fn on_silence_meant(&mut self) {
+        self.waiting = None;
+        self.cx.timers.clear(Timer::Reply);
     }
 
     pub(crate) fn on_playout_started(&mut self, utterance: UtteranceId) {
@@ -128,6 +151,7 @@ impl Session {
         if self.playout.started(&mut self.cx, utterance) {
             self.waiting = None;
             self.cx.timers.clear(Timer::Reply);
+            self.record_heard();
         }
     }
 
@@ -138,6 +162,7 @@ impl Session {
             self.gate.on_heard(&self.person);
         }
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
+            self.record_progress();
             self.on_utterance_over(utterance, what, cut);
         }
     }

@@ -92,7 +92,7 @@ impl Observer for Console {
             Moment::Line { text, kind } => {
                 let what = match kind {
                     LineKind::ReadBack => "asks",
-                    LineKind::Apology | LineKind::Goodbye => "says",
+                    LineKind::PreCall | LineKind::Apology | LineKind::Goodbye => "says",
                 };
                 self.line(at, Who::Device, &format!("{what} with its own voice: “{text}”"));
             }
@@ -126,7 +126,7 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
             let what = match what {
                 session::Spoken::Reply => "reply",
                 session::Spoken::Line(LineKind::ReadBack) => "read-back",
-                session::Spoken::Line(LineKind::Apology | LineKind::Goodbye) => "line",
+                session::Spoken::Line(LineKind::PreCall | LineKind::Apology | LineKind::Goodbye) => "line",
                 session::Spoken::Clip => "clip",
             };
             let end = if *cut { "cut" } else { "to its end" };
@@ -171,7 +171,7 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::PlayoutLost { utterances } => {
             (Who::Device, format!("{utterances} utterances were never heard"))
         }
-        Notice::TurnClosed { .. } | Notice::Usage { .. } => return None,
+        Notice::TurnClosed { .. } | Notice::Turn(_) | Notice::Usage { .. } => return None,
     })
 }
 

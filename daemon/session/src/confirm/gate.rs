@@ -22,6 +22,8 @@ use crate::tool::{Prepared, ToolSpec};
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) key: CallKey,
+    /// The tool's name, as the model wrote it.
+    pub(crate) name: String,
     pub(crate) spec: ToolSpec,
     pub(crate) prepared: Prepared,
     /// The person's turn it was asked for in.
@@ -115,6 +117,24 @@ impl Gate {
         matches!(self.state, State::Clear)
     }
 
+    /// A question is to be asked, or waits for its answer.
+    pub(crate) fn is_open(&self) -> bool {
+        match &self.state {
+            State::Clear | State::Granted { .. } => false,
+            State::Proposed(_) | State::Presented { .. } | State::Waiting { .. } => true,
+        }
+    }
+
+    /// A person has agreed, and the call is still to come.
+    pub(crate) fn is_granted(&self) -> bool {
+        matches!(self.state, State::Granted { .. })
+    }
+
+    /// The session ends: nothing is asked any more.
+    pub(crate) fn on_ending(&mut self, cx: &mut Context) {
+        self.close(cx, GateEnd::Dropped);
+    }
+
     /// Decides about a proposal. `patient` waits for words that are still to come. While a person who has agreed speaks
     /// again, the proposal is held in any case, which the approval's own time bounds.
     pub(crate) fn judge(
@@ -125,7 +145,7 @@ impl Gate {
         patient: bool,
     ) -> Verdict {
         if !is_guarded(&proposal.spec) {
-            let Proposal { key, spec, prepared, turn } = proposal;
+            let Proposal { key, spec, prepared, turn, .. } = proposal;
             return match permit_without_question(key, &spec, prepared, turn) {
                 Ok(permit) => Verdict::Run(permit),
                 Err(needs) => Verdict::Answer(refused(&needs.to_string()), Owes::Speech),

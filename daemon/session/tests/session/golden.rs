@@ -1,7 +1,7 @@
 //! Transcripts: what the session does, input by input, kept as text that a person can read and judge.
 //!
 //! A line `t=MS in ...` is an input at that time, `t=MS late ...` one that comes before the timers that are due, as after a
-//! suspend; `t=MS end` lets time pass. Everything else but comments is written
+//! suspend; `t=MS end` lets time pass; `t=MS view NAMES` changes what the catalog shows. Everything else but comments is written
 //! by the session: `wake` is a timer that came, indented lines are outputs, and those with a dash are notices.
 //! `UPDATE_GOLDEN=1` rewrites the files from their inputs.
 
@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use session::{Config, Engage, Input, Session};
+use session::{Config, Engage, Input, Profile, Session};
 use units::Instant;
 
-use crate::{render, script, shop::Shop};
+use crate::shop::{Shop, Shown, Stock};
+use crate::{render, script};
 
 fn check(name: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
@@ -37,13 +38,16 @@ fn check(name: &str) {
 fn replay(transcript: &str) -> String {
     let mut text = String::new();
     let mut session = None;
+    let mut shown = Shown::default();
     // A comment stays with the input it stands before, whatever wakes come between.
     let mut comments = String::new();
     for line in transcript.lines() {
         if line.is_empty() || line.starts_with('#') || line.starts_with("config ") {
             writeln!(comments, "{line}").unwrap();
             if let Some(settings) = line.strip_prefix("config ") {
-                session = Some(Session::new(config(settings), Box::new(Shop), 1));
+                let shop = Shop::new(stock(settings));
+                shown = shop.shown();
+                session = Some(Session::new(config(settings), Box::new(shop), 1));
             }
             continue;
         }
@@ -54,7 +58,7 @@ fn replay(transcript: &str) -> String {
         if what == "wake" {
             continue;
         }
-        let session = session.get_or_insert_with(|| Session::new(config("always"), Box::new(Shop), 1));
+        let session = session.as_mut().expect("the figures come before the first line");
         let at = Duration::from_millis(at.parse().unwrap());
         let late = what.strip_prefix("late ");
         if late.is_none() {
@@ -64,8 +68,11 @@ fn replay(transcript: &str) -> String {
         if let Some(input) = late.or_else(|| what.strip_prefix("in ")) {
             session.handle(Instant::from_boot(at), script::input(input));
             drain(session, &mut text);
+        } else if let Some(names) = what.strip_prefix("view ") {
+            let names = names.split(' ').map(str::to_owned).collect();
+            *shown.lock().unwrap() = (what != "view all").then_some(names);
         } else {
-            assert_eq!(what, "end", "a line is an input, `end`, or written by the session");
+            assert_eq!(what, "end", "a line is an input, `view`, `end`, or written by the session");
         }
     }
     text
@@ -94,10 +101,24 @@ fn config(settings: &str) -> Config {
         config.engage = match setting {
             "always" => Engage::Always,
             "voice" => Engage::default(),
+            "stocked" => continue,
+            "voxa" => {
+                config.max_follow_ups = Profile::Voxa.max_follow_ups();
+                continue;
+            }
+            // For what is not about that wait.
+            "at-once" => {
+                config.settle = Duration::ZERO;
+                continue;
+            }
             other => panic!("no setting is called `{other}`"),
         };
     }
     config
+}
+
+fn stock(settings: &str) -> Stock {
+    if settings.contains("stocked") { Stock::Full } else { Stock::Plain }
 }
 
 macro_rules! transcripts {
@@ -162,6 +183,7 @@ transcripts! {
     gate_taken_back_yes
     gate_time
     gate_yes
+    go_away_outbound
     go_away_loop
     go_away_resume
     go_away_young
@@ -176,6 +198,32 @@ transcripts! {
     slow_reply
     stop
     tool_with_instruction_and_clip
+    t20_view
+    t35_third_invalid
+    t45_order
+    t46_parallel
+    t48_failed_step
+    t50_pre_call
+    t53_blocking_becomes_job
+    t53_job
+    t53_job_ends
+    t86_silence
+    t86_silence_meant
+    t87_silence_asked
+    t88_sweep
+    t51_pre_call_covered
+    t52_pre_call_gated
+    t89_barge_in_done
+    t103_ending_jobs
+    t103_ending_outbound
+    t104_end_call
+    t58_voxa_cap
+    t97_stale
+    t98_while_speaking
+    turn_record
+    t99_settle
+    t99_settle_grant
+    t99_settle_ending
     uplink_hold
     voice_outage
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use session::{FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Reading, Spoken};
+use session::{FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Reading, Spoken, TurnRecord};
 
 pub fn output(output: &Output) -> String {
     match output {
@@ -57,6 +57,7 @@ fn notice(notice: &Notice) -> String {
     match notice {
         Notice::TurnOpened { turn } => format!("{turn} opened"),
         Notice::TurnClosed { turn, voiced } => format!("{turn} closed voiced={}", ms(*voiced)),
+        Notice::Turn(record) => turn(record),
         Notice::UserSaid { turn: Some(turn), text } => format!("{turn} said {text:?}"),
         Notice::UserSaid { turn: None, text } => format!("nobody said {text:?}"),
         Notice::ModelSaid { text, cut } => format!("model said {text:?}{}", word(*cut, " cut")),
@@ -70,8 +71,13 @@ fn notice(notice: &Notice) -> String {
         Notice::CallArrived { call, name, args } => format!("{call} arrived {name} {args}"),
         Notice::DuplicateCall { id, name } => format!("duplicate id={id} {name}"),
         Notice::CallRun { call, name, .. } => format!("{call} runs {name}"),
-        Notice::CallAnswered { call, name, status, follow_up: asked, .. } => {
-            format!("{call} answered {name} {status} {}", follow_up(*asked))
+        Notice::CallAnswered { call, name, status, follow_up: asked, latency, coalesced, .. } => {
+            let after = ms(*latency);
+            format!(
+                "{call} answered {name} {status} {} after={after}{}",
+                follow_up(*asked),
+                word(*coalesced, " coalesced")
+            )
         }
         Notice::CallClosed { call, name, why } => format!("{call} closed {name}: {why}"),
         Notice::NoteDropped { text, why } => format!("note dropped, {why}: {text:?}"),
@@ -103,6 +109,19 @@ fn notice(notice: &Notice) -> String {
     }
 }
 
+fn turn(record: &TurnRecord) -> String {
+    let TurnRecord { turn, hops, calls, awaited, speechless, open, speak, total, .. } = record;
+    let (input, output) = (record.input_tokens, record.output_tokens);
+    let span = |span: &Option<Duration>| span.map_or("never".to_owned(), ms);
+    format!(
+        "{turn} took hops={hops} calls={calls} awaited={awaited} open={} speak={} total={} tokens={input}/{output}{}",
+        span(open),
+        span(speak),
+        ms(*total),
+        word(*speechless, " speechless")
+    )
+}
+
 fn word(when: bool, text: &'static str) -> &'static str {
     if when { text } else { "" }
 }
@@ -114,6 +133,7 @@ fn ms(span: Duration) -> String {
 fn line(kind: LineKind) -> &'static str {
     match kind {
         LineKind::ReadBack => "read-back",
+        LineKind::PreCall => "pre-call",
         LineKind::Apology => "apology",
         LineKind::Goodbye => "goodbye",
     }

@@ -78,19 +78,22 @@ fn call(text: &str) -> ProviderCall {
 
 /// `STATUS BODY`, then `clip=NAME` and `event=NAME` if they belong to it.
 fn outcome(call: CallKey, text: &str) -> Outcome {
-    let mut words = text.split(' ');
-    let status = match words.next().unwrap() {
+    let (status, rest) = text.split_once(' ').unwrap();
+    let status = match status {
         "success" => OutcomeStatus::Success,
         "error" => OutcomeStatus::Error,
         "unknown" => OutcomeStatus::Unknown,
         "cancelled" => OutcomeStatus::Cancelled,
         other => panic!("no status is called `{other}`"),
     };
-    let body = words.next().unwrap().parse().unwrap();
-    let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None };
-    for extra in words {
+    let mut bodies = serde_json::Deserializer::from_str(rest).into_iter();
+    let body = bodies.next().unwrap().unwrap();
+    let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
+    for extra in rest[bodies.byte_offset()..].split_whitespace() {
         if let Some(clip) = extra.strip_prefix("clip=") {
             outcome.clip_after = Some(clip.to_owned());
+        } else if extra == "silent-ok" {
+            outcome.silent_ok = true;
         } else if let Some(name) = extra.strip_prefix("event=") {
             outcome.events.push(ClientEvent { call, name: name.to_owned(), payload: Value::Null });
         }

@@ -1,11 +1,26 @@
 //! The tools of the tests: one of every kind that is handled differently.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
-use session::{Catalog, Effect, Prepared, ToolSpec};
+use session::{Catalog, Effect, PreCall, Prepared, ToolSpec};
 
-pub struct Shop;
+/// What the shop shows; `None` is everything it has.
+pub type Shown = Arc<Mutex<Option<Vec<String>>>>;
+
+/// What there is to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// The tools without a mark.
+    Plain,
+    /// All of them.
+    Full,
+}
+
+pub struct Shop {
+    stock: Stock,
+    shown: Shown,
+}
 
 /// name, effect, ungated, needs_result_now, ends_session
 const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
@@ -18,26 +33,107 @@ const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
     ("set_volume", Effect::Local, false, false, false),
 ];
 
+/// One for each mark, sorted.
+const MARKED: [&str; 10] = [
+    "ask_service",
+    "bolt_door",
+    "find_part",
+    "make_report",
+    "next_page",
+    "ring_bell",
+    "see_left",
+    "see_right",
+    "send_fax",
+    "tidy_up",
+];
+
+fn marked(name: &str) -> Option<ToolSpec> {
+    let read = ToolSpec::new(name, Effect::Read);
+    let local = ToolSpec::new(name, Effect::Local);
+    let outbound = ToolSpec::new(name, Effect::Outbound);
+    let always = Some(PreCall::Always("One moment.".into()));
+    Some(match name {
+        "ask_service" => ToolSpec {
+            needs_result_now: true,
+            pre_call: always,
+            waiting: Some("Still checking.".into()),
+            timeout: std::time::Duration::from_secs(30),
+            ..read
+        },
+        "bolt_door" => ToolSpec { ungated: true, lane: Some("door".into()), ..outbound },
+        "find_part" => ToolSpec {
+            needs_result_now: true,
+            pre_call: Some(PreCall::IfSilent("Let me look.".into())),
+            ..read
+        },
+        "make_report" => ToolSpec { job: true, needs_result_now: true, ..read },
+        "next_page" => ToolSpec { repeatable: true, parallel: true, ..local },
+        "ring_bell" => ToolSpec { ungated: true, independent: true, ..outbound },
+        "see_left" => ToolSpec { parallel: true, lane: Some("left".into()), ..read },
+        "see_right" => ToolSpec { parallel: true, lane: Some("right".into()), ..read },
+        "send_fax" => ToolSpec { pre_call: always, ..outbound },
+        "tidy_up" => ToolSpec { job: true, lane: Some("door".into()), ..local },
+        _ => return None,
+    })
+}
+
 pub fn is_guarded(name: &str) -> bool {
-    TOOLS.iter().any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
+    name == "send_fax" || TOOLS.iter().any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
+}
+
+pub fn is_job(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.job)
+}
+
+pub fn is_parallel(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.parallel && spec.effect == Effect::Read)
+}
+
+pub fn lane(name: &str) -> Option<String> {
+    marked(name)?.lane
+}
+
+/// It acts on the world outside, or ends the session.
+pub fn waits_for_speech(name: &str) -> bool {
+    Shop::new(Stock::Full).spec(name).is_some_and(|spec| spec.effect == Effect::Outbound || spec.ends_session)
+}
+
+impl Shop {
+    pub fn new(stock: Stock) -> Self {
+        Self { stock, shown: Shown::default() }
+    }
+
+    /// By which what it shows is changed.
+    pub fn shown(&self) -> Shown {
+        Arc::clone(&self.shown)
+    }
 }
 
 impl Catalog for Shop {
     fn spec(&self, name: &str) -> Option<ToolSpec> {
-        let (name, effect, ungated, needs_result_now, ends_session) =
-            TOOLS.into_iter().find(|tool| tool.0 == name)?;
-        Some(ToolSpec {
-            name: name.to_owned(),
-            effect,
-            ungated,
-            needs_result_now,
-            timeout: Duration::from_secs(8),
-            ends_session,
-        })
+        let plain = TOOLS.into_iter().find(|tool| tool.0 == name).map(
+            |(name, effect, ungated, needs_result_now, ends_session)| ToolSpec {
+                ungated,
+                needs_result_now,
+                ends_session,
+                ..ToolSpec::new(name, effect)
+            },
+        );
+        plain.or_else(|| marked(name))
     }
 
-    fn names(&self) -> Vec<String> {
-        TOOLS.iter().map(|tool| tool.0.to_owned()).collect()
+    fn view(&self) -> Vec<String> {
+        if let Some(shown) = &*self.shown.lock().unwrap() {
+            return shown.clone();
+        }
+        let marked: &[&str] = match self.stock {
+            Stock::Plain => &[],
+            Stock::Full => &MARKED,
+        };
+        let mut names: Vec<String> = TOOLS.iter().map(|tool| tool.0.to_owned()).collect();
+        names.extend(marked.iter().map(|name| (*name).to_owned()));
+        names.sort();
+        names
     }
 
     /// Whole numbers may come as floats; `send_text` needs a phone and a text; nothing else is asked.
@@ -55,6 +151,7 @@ impl Catalog for Shop {
                 (Some(format!("Send '{text}' to {phone}.")), vec![phone])
             }
             "open_gate" => (Some("Open the gate.".to_owned()), Vec::new()),
+            "send_fax" => (Some("Send the fax.".to_owned()), Vec::new()),
             _ => (None, Vec::new()),
         };
         Ok(Prepared { digest: digest(name, &args), args, summary, slots })

@@ -1,0 +1,100 @@
+//! Calls that go on without being waited for: answered at once that they run, and told of when they end, once.
+
+use units::CallKey;
+
+use super::run::{no_outcome, owed, status_word};
+use crate::Output;
+use crate::answers;
+use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
+use crate::session::Session;
+use crate::timers::Timer;
+use crate::tool::{Effect, OnBargeIn, Outcome};
+
+impl Session {
+    /// A running call is answered that it runs.
+    pub(super) fn go_on_as_job(&mut self, call: CallKey) {
+        let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
+            return;
+        };
+        self.answer(call, name, Told::ours(answers::running(), Owes::SpeechIfNone));
+        self.ledger.go_on(call, running);
+    }
+
+    /// Where a call that is not answered keeps the microphone shut, it does so for no longer than a person bears.
+    pub(super) fn watch_blocking(&mut self) {
+        let holds = self.link.up().is_some_and(|(_, capabilities)| capabilities.hold_uplink_during_calls);
+        let started = self.ledger.running().map(|(_, _, running)| running.started).min();
+        match started.filter(|_| holds) {
+            Some(started) => self.cx.timers.set(Timer::Blocking, started + self.cx.config.patience.blocking),
+            None => self.cx.timers.clear(Timer::Blocking),
+        }
+    }
+
+    /// [`Timer::Blocking`] has come.
+    pub(crate) fn on_blocking(&mut self) {
+        let patience = self.cx.config.patience.blocking;
+        let now = self.cx.now;
+        let due: Vec<_> = self
+            .ledger
+            .running()
+            .filter(|(_, _, running)| running.started + patience <= now)
+            .map(|(call, open, running)| (call, open.response, running.spec.effect))
+            .collect();
+        for (call, response, effect) in due {
+            if effect == Effect::Outbound {
+                self.ledger.on_step(response, Step::Unfinished);
+            }
+            self.go_on_as_job(call);
+        }
+    }
+
+    pub(super) fn on_job_outcome(&mut self, call: CallKey, running: &Running, outcome: Outcome) {
+        let Outcome { status, body, events, clip_after, silent_ok } = outcome;
+        let body = answers::object(status_word(status), body);
+        for event in events {
+            self.cx.emit(Output::Event(event));
+        }
+        self.remember(running, status, &body);
+        if let Some(clip) = clip_after {
+            self.clip_is_due(clip);
+        }
+        let owes = owed(running, status, silent_ok);
+        // What its answer says is not said yet: then that tells it.
+        if !self.ledger.correct(call, &body, owes, Change::of(running.spec.effect, status)) {
+            self.note(answers::job_note(&running.spec.name, &body, owes == Owes::Speech));
+        }
+    }
+
+    /// Jobs that should have ended are told of as if they had failed.
+    pub(super) fn on_job_deadline(&mut self) {
+        let now = self.cx.now;
+        let due: Vec<CallKey> =
+            self.ledger.jobs().filter(|(_, job)| job.deadline() <= now).map(|(call, _)| call).collect();
+        for call in due {
+            let Some(job) = self.ledger.take_job(call) else { continue };
+            self.cx.emit(Output::Cancel { call });
+            let (status, body) = no_outcome(&job);
+            let outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
+            self.on_job_outcome(call, &job, outcome);
+            self.ledger.let_go(call, job, Loose::GivenUp { answered: status });
+        }
+    }
+
+    /// Stops the jobs that the person speaks over, where their tools say so. How they end is told as ever.
+    pub(crate) fn stop_jobs(&mut self) {
+        let stopped =
+            self.ledger.jobs().filter(|(_, job)| job.spec.on_barge_in == OnBargeIn::Cancel && !job.begun);
+        for (call, _) in stopped {
+            self.cx.emit(Output::Cancel { call });
+        }
+    }
+
+    /// A job is not waited for any more, and nobody is told of it unless it has changed something.
+    pub(super) fn abandon_job(&mut self, call: CallKey) {
+        let Some(job) = self.ledger.take_job(call) else { return };
+        if !job.begun {
+            self.cx.emit(Output::Cancel { call });
+        }
+        self.ledger.let_go(call, job, Loose::TakenBack);
+    }
+}

@@ -1,0 +1,249 @@
+//! A call from its turn in the queue to its outcome or its deadline.
+
+use serde_json::Value;
+use units::CallKey;
+
+use crate::answers;
+use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
+use crate::notice::Notice;
+use crate::session::Session;
+use crate::timers::Timer;
+use crate::tool::{Effect, Outcome, OutcomeStatus, PreCall, ToolSpec};
+use crate::{LineKind, Output};
+
+impl Session {
+    /// The person speaks: what waits to see whether they go on does not run. An approval it had spent is void.
+    pub(crate) fn yield_to_speech(&mut self) {
+        if !self.person.is_speaking() {
+            return;
+        }
+        let unsettled = self.ledger.select(|open| match &open.stage {
+            Stage::Queued(queued) => super::waits_for_speech(&queued.spec),
+            Stage::Held(_) | Stage::Running(_) | Stage::Copy(_) => false,
+        });
+        for call in unsettled {
+            if let Some(Open { name, .. }) = self.ledger.take(call) {
+                self.answer(call, name, Told::ours(answers::still_talking(), Owes::Silence));
+            }
+        }
+    }
+
+    /// Sends to their tools what may start at this moment.
+    pub(crate) fn run_calls(&mut self) {
+        self.cx.timers.clear(Timer::Settle);
+        while let Some((call, queued)) = self.ledger.next_to_run() {
+            let settled_at = queued.settled_at;
+            if self.must_wait_for_link(&queued.spec) {
+                if let Some(Open { name, .. }) = self.ledger.take(call) {
+                    self.answer(call, name, Told::ours(answers::link_leaving(), Owes::Speech));
+                }
+                continue;
+            }
+            if let Some(refusal) = self.refusal_in_order(call, &queued.spec) {
+                if let Some(Open { name, .. }) = self.ledger.take(call) {
+                    self.answer(call, name, Told::ours(refusal, Owes::Speech));
+                }
+                continue;
+            }
+            if settled_at > self.cx.now {
+                self.cx.timers.set(Timer::Settle, settled_at);
+                break;
+            }
+            let Some((permit, spec, response)) = self.ledger.start(call, self.cx.now) else { break };
+            self.announce(response, &spec);
+            self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
+            self.cx.emit(Output::Run(permit));
+            self.record(|record| record.awaited += u32::from(spec.needs_result_now));
+            if spec.job && !spec.ends_session {
+                self.go_on_as_job(call);
+            }
+        }
+        self.watch_blocking();
+        match self.ledger.earliest_deadline() {
+            Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
+            None => self.cx.timers.clear(Timer::CallDeadline),
+        }
+    }
+
+    /// Speaks the line of a call that starts, which waits for nothing. It is not spoken into something else: the person,
+    /// another line, or the time between a question and its answer, which would be asked again.
+    fn announce(&mut self, response: u64, spec: &ToolSpec) {
+        let text = match &spec.pre_call {
+            None => return,
+            Some(PreCall::Always(text)) => text,
+            Some(PreCall::IfSilent(text)) => {
+                let covered = self.playout.is_model_heard(self.cx.now, self.cx.config.covered);
+                if covered || self.tally.was_announced(&spec.name) {
+                    return;
+                }
+                text
+            }
+        };
+        if self.person.is_speaking() || self.playout.is_line_pending() || self.gate.is_open() {
+            return;
+        }
+        self.playout.speak(&mut self.cx, text.clone(), LineKind::PreCall);
+        self.tally.announced(&spec.name);
+        self.ledger.on_line(response);
+    }
+
+    /// Why a call whose turn has come must not run after what came of those before it.
+    fn refusal_in_order(&self, call: CallKey, spec: &ToolSpec) -> Option<Value> {
+        if spec.effect != Effect::Outbound || spec.independent {
+            return None;
+        }
+        match self.ledger.step_before(call) {
+            Step::Fine => None,
+            Step::Failed => Some(answers::step_failed()),
+            Step::Unfinished => Some(answers::step_unfinished()),
+        }
+    }
+
+    /// Remembers for the calls behind it that an outbound one has not gone well.
+    fn on_step_over(&mut self, response: u64, spec: &ToolSpec, status: OutcomeStatus) {
+        match status {
+            OutcomeStatus::Success | OutcomeStatus::Cancelled => {}
+            OutcomeStatus::Error | OutcomeStatus::Unknown if spec.effect != Effect::Outbound => {}
+            OutcomeStatus::Error | OutcomeStatus::Unknown => self.ledger.on_step(response, Step::Failed),
+        }
+    }
+
+    pub(crate) fn on_effect_begun(&mut self, call: CallKey) {
+        self.ledger.on_begun(call);
+    }
+
+    pub(crate) fn on_outcome(&mut self, call: CallKey, outcome: Outcome) {
+        if let Some(job) = self.ledger.take_job(call) {
+            self.on_job_outcome(call, &job, outcome);
+            return;
+        }
+        if !self.ledger.is_running(call) {
+            self.on_unexpected_outcome(call, outcome);
+            return;
+        }
+        let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) else {
+            return;
+        };
+        let Outcome { status, body, events, clip_after, silent_ok } = outcome;
+        let body = answers::object(status_word(status), body);
+        for event in events {
+            self.cx.emit(Output::Event(event));
+        }
+        self.remember(&running, status, &body);
+        self.on_step_over(response, &running.spec, status);
+        if silent_ok && status == OutcomeStatus::Success {
+            self.on_silence_meant();
+        }
+        let ends = running.spec.ends_session && status == OutcomeStatus::Success;
+        if ends {
+            self.begin_ending(call, self.ledger.spoke(response));
+        }
+        if let Some(clip) = clip_after {
+            self.queue_clip(response, clip);
+        }
+        let told = Told {
+            body,
+            owes: owed(&running, status, silent_ok),
+            change: Change::of(running.spec.effect, status),
+            by: Some(running.spec.on_barge_in),
+        };
+        self.answer(call, name, told);
+    }
+
+    /// Remembers what a call brought, for those that come again.
+    pub(super) fn remember(&mut self, running: &Running, status: OutcomeStatus, body: &Value) {
+        self.ledger.finished.remember(self.cx.now, self.link.epoch(), running, status, body);
+        if status == OutcomeStatus::Success {
+            self.tally.found(running.turn, &running.spec.name, body);
+        }
+    }
+
+    /// The outcome of a call that is not owed an answer: the model must at least know the truth. It reads it in the
+    /// answer if that is not sent yet, so that it never reads something else after it.
+    fn on_unexpected_outcome(&mut self, call: CallKey, outcome: Outcome) {
+        let Some((running, why)) = self.ledger.take_loose(call) else {
+            self.cx.notice(Notice::LateOutcome { call });
+            return;
+        };
+        let Outcome { status, body, silent_ok, .. } = outcome;
+        let body = answers::object(status_word(status), body);
+        self.remember(&running, status, &body);
+        let change = Change::of(running.spec.effect, status);
+        let note = match why {
+            Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
+            Loose::GivenUp { .. } if status == OutcomeStatus::Cancelled => None,
+            Loose::GivenUp { answered } => {
+                if self.ledger.correct(call, &body, owed(&running, status, silent_ok), change) {
+                    return;
+                }
+                answers::late_note(&running.spec.name, answered, change)
+            }
+        };
+        match note {
+            Some(note) => self.note(note),
+            None => self.cx.notice(Notice::LateOutcome { call }),
+        }
+    }
+
+    /// [`Timer::CallDeadline`] has come: what should have ended is answered without its tool.
+    pub(crate) fn on_call_deadline(&mut self) {
+        self.on_job_deadline();
+        let now = self.cx.now;
+        let due: Vec<CallKey> = self
+            .ledger
+            .running()
+            .filter(|(_, _, running)| running.deadline() <= now)
+            .map(|(call, ..)| call)
+            .collect();
+        for call in due {
+            if let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) {
+                self.give_up(call, name, response, running);
+            }
+        }
+    }
+
+    fn give_up(&mut self, call: CallKey, name: String, response: u64, running: Running) {
+        self.cx.emit(Output::Cancel { call });
+        let (status, body) = no_outcome(&running);
+        self.on_step_over(response, &running.spec, status);
+        self.remember(&running, status, &body);
+        let told = Told {
+            body,
+            owes: Owes::Speech,
+            change: Change::of(running.spec.effect, status),
+            by: Some(running.spec.on_barge_in),
+        };
+        self.answer(call, name, told);
+        self.ledger.let_go(call, running, Loose::GivenUp { answered: status });
+    }
+}
+
+/// What is known of a call that did not come back in time.
+pub(super) fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
+    if running.begun {
+        (OutcomeStatus::Unknown, answers::outcome_unknown())
+    } else {
+        (OutcomeStatus::Error, answers::timed_out(&running.spec.name))
+    }
+}
+
+/// What the answer of a call that its tool has ended asks of the model.
+pub(super) fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) -> Owes {
+    match status {
+        OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
+        OutcomeStatus::Cancelled => Owes::Silence,
+        OutcomeStatus::Success if running.spec.ends_session => Owes::Silence,
+        OutcomeStatus::Success if running.spec.needs_result_now || running.agreed => Owes::Speech,
+        OutcomeStatus::Success if silent_ok => Owes::Silence,
+        OutcomeStatus::Success => Owes::SpeechIfNone,
+    }
+}
+
+pub(super) fn status_word(status: OutcomeStatus) -> &'static str {
+    match status {
+        OutcomeStatus::Success => "success",
+        OutcomeStatus::Error => "error",
+        OutcomeStatus::Unknown => "unknown",
+        OutcomeStatus::Cancelled => "cancelled",
+    }
+}

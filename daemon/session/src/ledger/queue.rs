@@ -1,0 +1,112 @@
+//! Which calls run, and which comes next: one at a time and in order, but for those that only look and say that they may
+//! run beside each other.
+
+use units::{CallKey, Instant};
+
+use super::{Ledger, Open, Queued, Running, Stage, Step};
+use crate::confirm::Permit;
+use crate::tool::{Effect, ToolSpec};
+
+impl Ledger {
+    pub(super) fn enqueue(&mut self, call: CallKey, response: u64, spec: &ToolSpec) {
+        self.queue.push_back(call);
+        if let Some(response) = self.response_mut(response) {
+            response.together &= spec.parallel && spec.effect == Effect::Read;
+        }
+    }
+
+    /// The call that is next in order, if it may start beside what runs.
+    pub(crate) fn next_to_run(&self) -> Option<(CallKey, &Queued)> {
+        let call = *self.queue.front()?;
+        let Some(Open { response, stage: Stage::Queued(queued), .. }) = self.open.get(&call) else {
+            return None;
+        };
+        let beside = self.running.is_empty()
+            || (self.response(*response).is_some_and(|response| response.together)
+                && self.running().all(|(_, open, _)| open.response == *response));
+        let lane = queued.spec.lane.as_ref();
+        let busy = lane.is_some() && self.with_tool().any(|running| running.spec.lane.as_ref() == lane);
+        (beside && !busy).then_some((call, &**queued))
+    }
+
+    /// How the outbound calls before `call` in its response have gone.
+    pub(crate) fn step_before(&self, call: CallKey) -> Step {
+        let response = self.open.get(&call).and_then(|open| self.response(open.response));
+        response.map_or(Step::Fine, |response| response.step)
+    }
+
+    /// An outbound call of `response` has not gone well.
+    pub(crate) fn on_step(&mut self, response: u64, step: Step) {
+        if let Some(response) = self.response_mut(response) {
+            response.step = step;
+        }
+    }
+
+    /// Takes a call from the queue to its tool.
+    pub(crate) fn start(&mut self, call: CallKey, now: Instant) -> Option<(Permit, ToolSpec, u64)> {
+        let Some(Open { name, response, stage: Stage::Queued(queued) }) = self.take(call) else {
+            return None;
+        };
+        let Queued { permit, spec, .. } = *queued;
+        let running = Running {
+            spec: spec.clone(),
+            digest: *permit.digest(),
+            turn: permit.turn(),
+            agreed: permit.grant().is_some(),
+            begun: false,
+            started: now,
+        };
+        self.open.insert(call, Open { name, response, stage: Stage::Running(running) });
+        self.running.insert(call);
+        Some((permit, spec, response))
+    }
+
+    /// The calls that are owed an answer and with their tool, oldest first.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (CallKey, &Open, &Running)> {
+        self.running.iter().filter_map(|call| match self.open.get(call) {
+            Some(open @ Open { stage: Stage::Running(running), .. }) => Some((*call, open, running)),
+            Some(Open { stage: Stage::Held(_) | Stage::Queued(_) | Stage::Copy(_), .. }) | None => None,
+        })
+    }
+
+    pub(crate) fn is_running(&self, call: CallKey) -> bool {
+        self.running.contains(&call)
+    }
+
+    /// Everything that may still touch its lane, but for what was given up or taken back.
+    fn with_tool(&self) -> impl Iterator<Item = &Running> {
+        self.running().map(|(_, _, running)| running).chain(self.jobs.values())
+    }
+
+    /// When the first of the calls with their tools should have ended.
+    pub(crate) fn earliest_deadline(&self) -> Option<Instant> {
+        self.with_tool().map(Running::deadline).min()
+    }
+
+    /// A call is past its point of no return. Of one that is owed no answer any more, its outcome tells.
+    pub(crate) fn on_begun(&mut self, call: CallKey) {
+        if let Some(Open { stage: Stage::Running(running), .. }) = self.open.get_mut(&call) {
+            running.begun = true;
+        } else if let Some(running) = self.jobs.get_mut(&call) {
+            running.begun = true;
+        }
+    }
+
+    /// The call goes on without being waited for.
+    pub(crate) fn go_on(&mut self, call: CallKey, running: Running) {
+        self.jobs.insert(call, running);
+    }
+
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (CallKey, &Running)> {
+        self.jobs.iter().map(|(call, running)| (*call, running))
+    }
+
+    /// A call with equal arguments goes on as a job.
+    pub(crate) fn is_job(&self, name: &str, digest: &[u8; 32]) -> bool {
+        self.jobs.values().any(|job| job.spec.name == name && job.digest == *digest)
+    }
+
+    pub(crate) fn take_job(&mut self, call: CallKey) -> Option<Running> {
+        self.jobs.remove(&call)
+    }
+}
