@@ -1,19 +1,23 @@
-//! What is kept of a conversation: each call, what came of it, and what was said.
+//! What is kept of a conversation: each call, what came of it, what was said, and what it all took.
 //!
 //! Records are made of the moments that everybody who watches sees, and are moments themselves; [`RecordFile`] is one who
-//! watches and writes them down. Fields that a tool hides are masked in them.
+//! watches and writes them down. Fields that a tool hides are masked in them. [`Record::Step`] and [`Record::Turn`] hold
+//! figures only.
 
 mod file;
 mod keeper;
+mod steps;
 mod text;
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use session::TurnRecord;
 use units::{CallKey, TurnId};
 
 pub use file::{Bounds, RecordFile};
 pub use keeper::Keeper;
+pub use steps::Step;
 
 /// Longest arguments, result or text of a call in a record, in characters.
 pub const CHARS_MAX: usize = 3000;
@@ -48,6 +52,8 @@ pub enum Record {
         level: Level,
         /// It came after the call had been answered without it.
         late: bool,
+        /// The call equalled one that had not ended, and shares its result.
+        coalesced: bool,
     },
     /// The model asked for a tool that there is not.
     UnknownTool {
@@ -60,6 +66,15 @@ pub enum Record {
     },
     /// An entry of the transcript.
     Said(Said),
+    /// What one request to the model or one run of a tool took.
+    Step(Step),
+    /// What a turn of the person took, once it is over.
+    Turn(TurnRecord),
+    /// The session has ended: by the agent, or by the daemon, which was asked to stop.
+    Ended {
+        /// `agent` or `daemon`.
+        by: &'static str,
+    },
 }
 
 /// An entry of the transcript.
@@ -140,6 +155,9 @@ impl Record {
             Self::Result { .. } => "tool.result",
             Self::UnknownTool { .. } => "error",
             Self::Said(_) => "transcript",
+            Self::Step(_) => "step",
+            Self::Turn(_) => "turn",
+            Self::Ended { .. } => "session.ended",
         }
     }
 
@@ -154,11 +172,10 @@ impl Record {
                     fields.put("url", url.as_str());
                 }
             }
-            Self::Result { call, name, status, result, latency, level, late } => {
-                let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
+            Self::Result { call, name, status, result, latency, level, late, coalesced } => {
                 fields.put("call", call.0).put("name", name.as_str()).put("status", status.clone());
-                fields.keep("result", "truncated", result).put("latency_ms", latency_ms);
-                fields.put("level", level.as_str()).put_if("late", *late);
+                fields.keep("result", "truncated", result).put("latency_ms", millis(*latency));
+                fields.put("level", level.as_str()).put_if("late", *late).put_if("coalesced", *coalesced);
             }
             Self::UnknownTool { call, name, available } => {
                 fields.put("call", call.0).put("name", name.as_str()).put("error", "unknown tool");
@@ -166,7 +183,7 @@ impl Record {
             }
             Self::Said(Said::Person { turn, text }) => {
                 fields.put("role", "person").put("text", text.as_str());
-                fields.put("turn", json!(turn.map(|turn| turn.0)));
+                fields.put("turn", turn.map(|turn| turn.0));
             }
             Self::Said(Said::Model { text, cut }) => {
                 fields.put("role", "model").put("text", text.as_str()).put_if("cut", *cut);
@@ -175,9 +192,29 @@ impl Record {
                 fields.put("role", "tool").put("text", text.as_str()).put("call", call.0);
                 fields.put("name", name.as_str()).keep("args", "args_truncated", args);
             }
+            Self::Step(step) => return step.fields(),
+            Self::Turn(turn) => {
+                fields.put("turn", turn.turn.0).put("hops", turn.hops).put("calls", turn.calls);
+                fields.put("awaited", turn.awaited).put("speechless", turn.speechless);
+                fields.put("open_ms", turn.open.map(millis)).put("speak_ms", turn.speak.map(millis));
+                fields.put("total_ms", millis(turn.total)).tokens(turn.input_tokens, turn.output_tokens);
+            }
+            Self::Ended { by } => {
+                fields.put("hangup_by", *by).put("hangup_reason", reason(by));
+            }
         }
         fields.0
     }
+}
+
+/// Why the session ended, in the words of hosted voice agents where they have some.
+fn reason(by: &str) -> &'static str {
+    if by == "agent" { "agent ended the call" } else { "the daemon was stopped" }
+}
+
+/// Whole milliseconds.
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[derive(Default)]
@@ -197,7 +234,13 @@ impl Fields {
     fn keep(&mut self, name: &str, mark: &str, kept: &Kept) -> &mut Self {
         self.put(name, kept.value.clone()).put_if(mark, kept.truncated)
     }
+
+    fn tokens(&mut self, input: u64, output: u64) -> &mut Self {
+        self.put("tokens", json!({"input": input, "output": output}))
+    }
 }
 
+#[cfg(test)]
+mod file_tests;
 #[cfg(test)]
 mod tests;

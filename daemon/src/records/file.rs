@@ -102,8 +102,10 @@ impl Observer for RecordFile {
 impl Drop for RecordFile {
     fn drop(&mut self) {
         self.lines = None;
-        // A disk that hangs is left behind.
-        let _ = self.ended.recv_timeout(STOP);
+        if self.ended.recv_timeout(STOP).is_err() {
+            let path = self.path.display();
+            warn!("log.records = {path}: the disk is too slow; the last records are left behind");
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Makes records of moments.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use session::{Notice, Outcome, OutcomeStatus};
-use units::{CallKey, Instant};
+use units::{CallKey, Instant, TurnId};
 
-use super::{Kept, Level, Record, Said, text};
+use super::steps::Requests;
+use super::{Kept, Level, Record, Said, Step, text};
 use crate::config::Config;
 use crate::tooling::Tooling;
 use crate::watch::Moment;
@@ -16,17 +16,23 @@ use crate::watch::Moment;
 /// waits for.
 const CALLS_MAX: usize = 512;
 
-/// Follows each call from its arrival to its result.
+/// Another name that the session takes for the tool that ends it, where no tool is called so.
+const END_CALL: &str = "end_call";
+
+/// Follows each call from its arrival to its result, and each request to the model.
 #[derive(Debug)]
 pub struct Keeper {
     tooling: Tooling,
     urls: BTreeMap<String, String>,
     calls: BTreeMap<CallKey, Call>,
+    requests: Requests,
 }
 
 #[derive(Debug)]
 struct Call {
     name: String,
+    /// The person's turn it came in.
+    turn: Option<TurnId>,
     arrived: Instant,
     /// When it was sent to its tool.
     run: Option<Instant>,
@@ -54,14 +60,23 @@ impl Keeper {
             url.set_fragment(None);
             (declared.tool.name.clone(), url.to_string())
         });
-        Self { tooling, urls: urls.collect(), calls: BTreeMap::new() }
+        Self { tooling, urls: urls.collect(), calls: BTreeMap::new(), requests: Requests::default() }
     }
 
     /// The records that this moment makes, in order.
     pub(crate) fn records(&mut self, at: Instant, moment: &Moment<'_>) -> Vec<Record> {
         match moment {
-            Moment::Notice(notice) => self.of_notice(at, notice),
-            Moment::Outcome { call, outcome } => self.of_outcome(at, *call, outcome).into_iter().collect(),
+            Moment::Notice(notice) => {
+                let mut records = self.of_notice(at, notice);
+                records.extend(self.requests.on_notice(at, notice).map(Record::Step));
+                if let Notice::Turn(turn) = notice {
+                    records.push(Record::Turn(turn.clone()));
+                } else if let Notice::Ended { by } = notice {
+                    records.push(Record::Ended { by });
+                }
+                records
+            }
+            Moment::Outcome { call, outcome } => self.of_outcome(at, *call, outcome),
             Moment::Event(_)
             | Moment::Audio(_)
             | Moment::Line { .. }
@@ -78,11 +93,11 @@ impl Keeper {
             if let Some(known) = self.calls.get_mut(call) {
                 known.run = Some(at);
             }
-        } else if let Notice::CallAnswered { call, name, body, .. } = notice {
-            return self.answered(at, *call, name, body);
+        } else if let Notice::CallAnswered { call, name, body, coalesced, .. } = notice {
+            return self.answered(at, *call, name, body, *coalesced);
         } else if let Notice::CallClosed { call, name, why } = notice {
             let body = json!({"status": "closed", "message": why});
-            return self.answered(at, *call, name, &body);
+            return self.answered(at, *call, name, &body, false);
         } else if let Notice::UserSaid { turn, text } = notice {
             return vec![Record::Said(Said::Person { turn: *turn, text: text.clone() })];
         } else if let Notice::ModelSaid { text, cut } = notice {
@@ -95,8 +110,7 @@ impl Keeper {
         if self.calls.len() >= CALLS_MAX {
             self.calls.pop_first();
         }
-        let open = Call { name: name.to_owned(), arrived: at, run: None, stage: Stage::Open };
-        self.calls.insert(call, open);
+        self.calls.insert(call, self.call(at, name));
         let kept = Kept::of(args);
         let name = name.to_owned();
         let text = text::of_call(&name, args);
@@ -107,81 +121,94 @@ impl Keeper {
         ]
     }
 
+    fn call(&self, at: Instant, name: &str) -> Call {
+        Call { name: name.to_owned(), turn: self.requests.turn(), arrived: at, run: None, stage: Stage::Open }
+    }
+
     /// The model has its answer, or will never have one.
-    fn answered(&mut self, at: Instant, call: CallKey, name: &str, body: &Value) -> Vec<Record> {
-        let known = self.calls.remove(&call);
-        let run = known.as_ref().and_then(|known| known.run);
-        match known.as_ref().map(|known| known.stage) {
-            Some(Stage::Recorded) => return Vec::new(),
-            Some(Stage::Open | Stage::GivenUp) | None => {}
+    fn answered(
+        &mut self,
+        at: Instant,
+        call: CallKey,
+        name: &str,
+        body: &Value,
+        coalesced: bool,
+    ) -> Vec<Record> {
+        // One of a flood is answered without having been looked at.
+        let known = self.calls.remove(&call).unwrap_or_else(|| self.call(at, name));
+        match known.stage {
+            Stage::Recorded => return Vec::new(),
+            Stage::Open | Stage::GivenUp => {}
         }
-        let since = run.or_else(|| known.as_ref().map(|known| known.arrived)).unwrap_or(at);
-        let mut records: Vec<Record> =
-            self.result(call, name, Value::Null, body, at - since, false).into_iter().collect();
-        if run.is_none() && body["error_type"] == "unknown_tool" {
-            let available = body["available_tools"].clone();
-            records.push(Record::UnknownTool { call, name: name.to_owned(), available });
-        }
-        if let Some(known) = known.filter(|_| run.is_some()) {
+        let mut records = self.result(at, call, &known, Value::Null, body, coalesced);
+        if known.run.is_some() {
             self.calls.insert(call, Call { stage: Stage::GivenUp, ..known });
+        } else if body["error_type"] == "unknown_tool" {
+            let available = body["available_tools"].clone();
+            records.push(Record::UnknownTool { call, name: known.name, available });
         }
         records
     }
 
-    fn of_outcome(&mut self, at: Instant, call: CallKey, outcome: &Outcome) -> Option<Record> {
-        let known = self.calls.get_mut(&call)?;
-        let (name, stage) = (known.name.clone(), known.stage);
-        let latency = at - known.run.unwrap_or(known.arrived);
+    fn of_outcome(&mut self, at: Instant, call: CallKey, outcome: &Outcome) -> Vec<Record> {
+        let Some(known) = self.calls.remove(&call) else { return Vec::new() };
         let word = match outcome.status {
             OutcomeStatus::Success => "success",
             OutcomeStatus::Error => "error",
             OutcomeStatus::Unknown => "unknown",
             // It did nothing: what the model is told of the call is all there is to record.
             OutcomeStatus::Cancelled => {
-                if stage == Stage::GivenUp {
-                    self.calls.remove(&call);
+                if known.stage != Stage::GivenUp {
+                    self.calls.insert(call, known);
                 }
-                return None;
+                return Vec::new();
             }
         };
-        match stage {
-            Stage::Open => known.stage = Stage::Recorded,
-            Stage::GivenUp => drop(self.calls.remove(&call)),
-            Stage::Recorded => return None,
+        let records = match known.stage {
+            Stage::Recorded => Vec::new(),
+            Stage::Open | Stage::GivenUp => self.result(at, call, &known, word.into(), &outcome.body, false),
+        };
+        if known.stage != Stage::GivenUp {
+            self.calls.insert(call, Call { stage: Stage::Recorded, ..known });
         }
-        self.result(call, &name, word.into(), &outcome.body, latency, stage == Stage::GivenUp)
+        records
     }
 
     /// `word` stands in where the body names no status.
     fn result(
         &self,
+        at: Instant,
         call: CallKey,
-        name: &str,
+        known: &Call,
         word: Value,
         body: &Value,
-        latency: Duration,
-        late: bool,
-    ) -> Option<Record> {
-        if self.tooling.current().find(name).is_some_and(tools::ErasedTool::ends_session) {
-            return None;
+        coalesced: bool,
+    ) -> Vec<Record> {
+        if self.ends_session(&known.name) {
+            return Vec::new();
         }
         let status = body.get("status").cloned().unwrap_or(word);
+        let latency = at - known.run.unwrap_or(known.arrived);
+        let (turn, name) = (known.turn, known.name.clone());
+        let step = Step::Tool { turn, call, name: name.clone(), status: status.clone(), took: latency };
         let level = level(&status);
-        Some(Record::Result {
-            call,
-            name: name.to_owned(),
-            status,
-            result: Kept::of(body),
-            latency,
-            level,
-            late,
-        })
+        let late = known.stage == Stage::GivenUp;
+        let result = Kept::of(body);
+        vec![
+            Record::Result { call, name, status, result, latency, level, late, coalesced },
+            Record::Step(step),
+        ]
+    }
+
+    fn ends_session(&self, name: &str) -> bool {
+        let tools = self.tooling.current();
+        tools.find(name).map_or(name == END_CALL, tools::ErasedTool::ends_session)
     }
 }
 
-/// A question that is being asked is no failure, though nothing was done yet.
+/// A call that waits for a person, goes on by itself or was stopped in time is no failure, though nothing was done yet.
 fn level(status: &Value) -> Level {
-    let word = matches!(status.as_str(), Some("success" | "pending_confirmation"));
+    let word = matches!(status.as_str(), Some("success" | "pending_confirmation" | "running" | "cancelled"));
     if word || status.as_u64().is_some_and(|code| (200..=299).contains(&code)) {
         Level::Info
     } else {

@@ -1,17 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use session::{FollowUp, Notice, Outcome, OutcomeStatus};
 use tools::{Effect, ErasedTool, Gate, ToolSet};
 use units::{Instant, PendingId};
 
-use super::file::Writer;
 use super::*;
 use crate::config::{Config, FileSource, Sources};
 use crate::tooling::Tooling;
@@ -39,6 +33,18 @@ impl Observer for Lines {
             format!("{moment:?}")
         };
         self.0.lock().unwrap().push(line);
+    }
+}
+
+fn answered(name: &str, body: Value, follow_up: FollowUp) -> Notice {
+    Notice::CallAnswered {
+        call: A,
+        name: name.to_owned(),
+        status: String::new(),
+        body,
+        follow_up,
+        latency: Duration::ZERO,
+        coalesced: false,
     }
 }
 
@@ -78,20 +84,24 @@ impl Watch {
     }
 
     fn ends(&mut self, at: u64, status: OutcomeStatus, body: Value) {
-        let outcome = Outcome { status, body, events: Vec::new(), clip_after: None };
+        let outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
         self.watchers.show(ms(at), &Moment::Outcome { call: A, outcome: &outcome });
     }
 
     fn is_answered(&mut self, at: u64, name: &str, body: Value) {
-        let (name, follow_up) = (name.to_owned(), FollowUp::Silent);
-        self.notice(ms(at), Notice::CallAnswered { call: A, name, status: String::new(), body, follow_up });
+        self.notice(ms(at), answered(name, body, FollowUp::Silent));
     }
 
-    /// What was recorded since the last time.
-    fn records(&self) -> Vec<String> {
-        let kinds = ["tool.", "error ", "transcript "];
+    /// Every record since the last time.
+    fn lines(&self) -> Vec<String> {
+        let kinds = ["tool.", "error ", "transcript ", "step ", "turn ", "session.ended "];
         let seen = std::mem::take(&mut *self.seen.lock().unwrap());
         seen.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()
+    }
+
+    /// Those that are no figures.
+    fn records(&self) -> Vec<String> {
+        self.lines().into_iter().filter(|line| !line.starts_with("step ")).collect()
     }
 
     fn results(&self) -> Vec<Value> {
@@ -264,140 +274,134 @@ fn row_91_a_call_that_was_given_up_has_what_became_of_it_as_a_second_result() {
     assert_eq!((&closed["status"], &closed["level"]), (&json!("closed"), &json!("warning")));
 }
 
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("voiced-records-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_default()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-const BOUNDS: Bounds = Bounds { bytes_max: 1_000_000, keep: 2 };
-
-fn writer(path: PathBuf, bounds: Bounds) -> (Writer, Arc<AtomicU64>) {
-    let lost = Arc::default();
-    (Writer::new(path, bounds, Arc::clone(&lost)), lost)
-}
-
-/// Runs `work` and gives what it logged at `warn` and `info`.
-fn logged(work: impl FnOnce()) -> String {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&log);
-    let subscriber =
-        tracing_subscriber::fmt().with_ansi(false).with_writer(move || Tee(Arc::clone(&sink))).finish();
-    tracing::subscriber::with_default(subscriber, work);
-    let bytes = log.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
-}
-
-struct Tee(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Tee {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
-fn row_91_records_are_lines_of_json_that_only_the_daemons_user_reads() {
-    let scratch = Scratch::new("lines");
-    let path = scratch.0.join("new/records.jsonl");
-    let mut file = RecordFile::start(path.clone(), BOUNDS, "run-1").unwrap();
-    let said = Record::Said(Said::Model { text: "Hello.\nBye.".to_owned(), cut: false });
-    file.observe(ms(0), &Moment::Record(&said));
-    file.observe(ms(0), &Moment::Anomaly("no record"));
-    drop(file);
-    let text = scratch.read("new/records.jsonl");
-    let [line] = text.lines().collect::<Vec<_>>()[..] else { panic!("one line: {text}") };
-    let line: Value = serde_json::from_str(line).unwrap();
-    assert_eq!((&line["kind"], &line["run"]), (&json!("transcript"), &json!("run-1")));
-    assert_eq!(line["text"], "Hello.\nBye.");
-    assert!(line["at_ms"].as_u64().unwrap() > 1_600_000_000_000);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
-}
-
-#[test]
-fn row_91_a_full_file_is_put_aside_and_the_oldest_goes() {
-    let scratch = Scratch::new("rotation");
-    let (mut writer, lost) = writer(scratch.0.join("r"), Bounds { bytes_max: 10, keep: 2 });
-    for n in 0..9 {
-        writer.write(&format!("{n}234\n"));
-    }
+fn row_91_a_job_that_runs_and_a_call_that_was_stopped_are_no_warnings() {
+    let mut watch = Watch::new();
+    watch.arrives(0, "look", json!({}));
+    watch.runs(0, "look");
+    watch.is_answered(0, "look", json!({"status": "running"}));
+    watch.ends(60_000, OutcomeStatus::Success, json!({"status": "success"}));
+    let seen: Vec<_> = watch
+        .results()
+        .iter()
+        .map(|line| (line["status"].clone(), line["level"].clone(), line["late"].clone()))
+        .collect();
     assert_eq!(
-        ["r", "r.1", "r.2", "r.3"].map(|name| scratch.read(name)),
-        ["8234\n", "6234\n7234\n", "4234\n5234\n", ""]
+        seen,
+        [(json!("running"), json!("info"), Value::Null), (json!("success"), json!("info"), json!(true))]
     );
-    writer.write("longer than a whole file\n");
-    writer.write("next\n");
-    assert_eq!(["r", "r.1"].map(|name| scratch.read(name)), ["next\n", "longer than a whole file\n"]);
-    assert_eq!(lost.load(Ordering::Relaxed), 0);
+    watch.arrives(0, "look", json!({}));
+    watch.is_answered(0, "look", json!({"status": "cancelled"}));
+    assert_eq!(watch.results()[0]["level"], "info");
+}
 
-    let (mut writer, _) = self::writer(scratch.0.join("k"), Bounds { bytes_max: 10, keep: 0 });
-    for line in ["one..\n", "two..\n", "three\n"] {
-        writer.write(line);
+#[test]
+fn t25_a_result_that_is_shared_says_so() {
+    let mut watch = Watch::new();
+    watch.arrives(0, "look", json!({}));
+    let mut shared = answered("look", json!({"status": "success"}), FollowUp::Silent);
+    if let Notice::CallAnswered { coalesced, .. } = &mut shared {
+        *coalesced = true;
     }
-    assert_eq!(["k", "k.1"].map(|name| scratch.read(name)), ["three\n", ""]);
+    watch.notice(ms(30), shared);
+    let [result] = &watch.results()[..] else { panic!("one result") };
+    assert_eq!((&result["coalesced"], &result["latency_ms"]), (&json!(true), &json!(30)));
 }
 
 #[test]
-fn row_91_a_full_disk_is_said_once_and_what_it_lost_is_counted_in_the_file() {
-    let scratch = Scratch::new("full");
-    let path = scratch.0.join("r");
-    symlink("/dev/full", &path).unwrap();
-    let (mut writer, lost) = writer(path.clone(), BOUNDS);
-    let log = logged(|| {
-        for _ in 0..3 {
-            writer.write("lost\n");
-        }
-        assert_eq!(lost.load(Ordering::Relaxed), 3);
-        fs::remove_file(&path).unwrap();
-        // Half a line, as a power cut leaves it.
-        fs::write(&path, "{\"half").unwrap();
-        writer.write("kept\n");
-        writer.write("kept\n");
-    });
-    assert_eq!(log.matches("cannot be written").count(), 1, "{log}");
-    assert_eq!(log.matches("written again").count(), 1, "{log}");
-    let text = scratch.read("r");
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!((lines[0], &lines[2..]), ("{\"half", &["kept", "kept"][..]), "{text}");
-    let count: Value = serde_json::from_str(lines[1]).unwrap();
-    assert_eq!((&count["kind"], &count["count"]), (&json!("records.lost"), &json!(3)));
+fn row_92_t104_the_other_name_of_the_end_is_a_call_and_no_result_too() {
+    let mut watch = Watch::new();
+    watch.arrives(0, "end_call", json!({}));
+    watch.notice(ms(1), Notice::CallRun { call: A, name: "end_session".to_owned(), grant: None });
+    watch.ends(2, OutcomeStatus::Success, json!({"status": "success"}));
+    watch.is_answered(3, "end_call", json!({"status": "success"}));
+    let lines = watch.lines();
+    let kinds: Vec<&str> = lines.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["tool.call", "transcript"], "no result and no step: {lines:?}");
 }
 
 #[test]
-fn row_91_a_disk_that_hangs_holds_nobody_up() {
-    let scratch = Scratch::new("slow");
-    let path = scratch.0.join("pipe");
-    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    // Nobody reads the pipe: it takes 64 KiB, and then a write waits for ever.
-    let mut file = RecordFile::start(path, BOUNDS, "run").unwrap();
-    let said = Record::Said(Said::Model { text: "x".repeat(2_000), cut: false });
-    let begun = std::time::Instant::now();
-    let log = logged(|| {
-        for _ in 0..2_000 {
-            file.observe(ms(0), &Moment::Record(&said));
-        }
-    });
-    drop(file);
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    assert_eq!(log.matches("the disk is too slow").count(), 1, "{log}");
+fn row_84_t100_the_record_says_who_ended_the_session_and_why() {
+    for (by, reason) in [("agent", "agent ended the call"), ("daemon", "the daemon was stopped")] {
+        let mut watch = Watch::new();
+        watch.notice(ms(0), Notice::Ended { by });
+        assert_eq!(
+            watch.lines(),
+            [format!(r#"session.ended {{"hangup_by":"{by}","hangup_reason":"{reason}"}}"#)]
+        );
+    }
+}
+
+fn turn_1() -> Notice {
+    Notice::Turn(TurnRecord {
+        turn: TurnId(1),
+        hops: 1,
+        calls: 2,
+        awaited: 1,
+        speechless: false,
+        open: Some(Duration::from_millis(400)),
+        speak: None,
+        total: Duration::from_millis(1_550),
+        input_tokens: 150,
+        output_tokens: 25,
+    })
+}
+
+#[test]
+fn row_51_26_each_request_each_tool_and_each_turn_leaves_figures_and_nothing_else() {
+    let mut watch = Watch::new();
+    let turn = TurnId(1);
+    watch.notice(ms(1_000), Notice::TurnOpened { turn });
+    watch.notice(ms(2_000), Notice::TurnClosed { turn, voiced: Duration::from_millis(800) });
+    watch.arrives(2_400, "look", json!({"door": "canary"}));
+    watch.notice(ms(2_450), Notice::Usage { input_tokens: 100, output_tokens: 20 });
+    watch.runs(2_500, "look");
+    watch.ends(2_700, OutcomeStatus::Error, json!({"status": 404, "result": "canary"}));
+    watch.notice(ms(2_700), answered("look", json!({"status": 404}), FollowUp::WhenIdle));
+    watch.notice(ms(3_000), Notice::ModelSaid { text: "canary".to_owned(), cut: false });
+    watch.notice(ms(3_100), Notice::Usage { input_tokens: 50, output_tokens: 5 });
+    watch.notice(ms(5_000), turn_1());
+    watch.notice(ms(5_000), Notice::TurnOpened { turn: TurnId(2) });
+    let lines: Vec<String> = watch
+        .lines()
+        .into_iter()
+        .filter(|line| line.starts_with("step ") || line.starts_with("turn "))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            r#"step {"call":1,"ms":200,"name":"look","of":"tool","status":404,"turn":1}"#,
+            r#"step {"calls":1,"hop":0,"ms":450,"of":"model","tokens":{"input":100,"output":20},"turn":1}"#,
+            r#"step {"calls":0,"hop":1,"ms":400,"of":"model","tokens":{"input":50,"output":5},"turn":1}"#,
+            r#"turn {"awaited":1,"calls":2,"hops":1,"open_ms":400,"speak_ms":null,"speechless":false,"tokens":{"input":150,"output":25},"total_ms":1550,"turn":1}"#,
+        ]
+    );
+}
+
+#[test]
+fn row_51_a_request_that_comes_to_nothing_is_a_step_and_noise_is_none() {
+    let mut watch = Watch::new();
+    let turn = TurnId(3);
+    let closed = Notice::TurnClosed { turn, voiced: Duration::from_millis(300) };
+    watch.notice(ms(0), Notice::TurnOpened { turn });
+    watch.notice(ms(500), closed.clone());
+    watch.notice(ms(600), Notice::NoiseIgnored { turn });
+    watch.notice(ms(700), Notice::TurnOpened { turn });
+    assert_eq!(watch.lines(), Vec::<String>::new());
+    watch.notice(ms(900), closed);
+    watch.notice(ms(9_000), Notice::TurnOpened { turn: TurnId(4) });
+    assert_eq!(
+        watch.lines(),
+        [r#"step {"calls":0,"hop":0,"ms":null,"of":"model","tokens":{"input":0,"output":0},"turn":3}"#]
+    );
+    // Before anybody has spoken the model may call of its own accord.
+    let mut watch = Watch::new();
+    watch.arrives(100, "look", json!({}));
+    watch.notice(ms(400), Notice::Ended { by: "daemon" });
+    let lines = watch.lines();
+    assert_eq!(
+        lines[2],
+        r#"step {"calls":1,"hop":0,"ms":0,"of":"model","tokens":{"input":0,"output":0},"turn":null}"#
+    );
+    assert!(lines[3].starts_with("session.ended "), "{lines:?}");
 }

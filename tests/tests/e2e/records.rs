@@ -15,7 +15,7 @@ fn with_a_secret(tools: ToolSetBuilder) -> ToolSetBuilder {
 }
 
 #[test]
-fn row_90_91_92_93_a_conversation_is_kept_as_calls_results_and_words_without_what_is_hidden() {
+fn row_84_90_91_92_93_a_conversation_is_kept_as_calls_results_words_and_figures_without_what_is_hidden() {
     let scenario = r#"
         name = "kept"
         [[turn]]
@@ -59,6 +59,32 @@ fn row_90_91_92_93_a_conversation_is_kept_as_calls_results_and_words_without_wha
         assert!(said, "no {role} says {words:?} in\n{text}");
     }
     assert!(of_kind("transcript").iter().any(|line| line["role"] == "model"), "{text}");
+    let [turn] = of_kind("turn")[..] else { panic!("one turn of the person: {text}") };
+    assert_eq!(
+        ["hops", "calls", "awaited", "speechless"].map(|key| &turn[key]),
+        [&json!(2), &json!(3), &json!(1), &json!(false)]
+    );
+    assert!(
+        ["open_ms", "speak_ms", "total_ms"].iter().all(|key| turn[key].as_u64().is_some_and(|ms| ms > 0)),
+        "{turn}"
+    );
+    let steps: Vec<[&Value; 2]> =
+        of_kind("step").iter().map(|line| ["of", "name"].map(|key| &line[key])).collect();
+    let (model, none) = (json!("model"), Value::Null);
+    let tool = json!("tool");
+    assert_eq!(
+        steps,
+        [
+            [&tool, &json!("account")],
+            [&model, &none],
+            [&tool, &json!("acount")],
+            [&model, &none],
+            [&model, &none]
+        ]
+    );
+    let [ended] = of_kind("session.ended")[..] else { panic!("it ended once: {text}") };
+    assert_eq!(ended["hangup_by"], "agent");
+    assert_eq!(ended["hangup_reason"], "agent ended the call");
     assert!(text.contains("balance") && !text.contains("4711"), "{text}");
 
     let kinds = |kind: &Value| kind.as_str().unwrap_or_default().to_owned();
