@@ -23,6 +23,7 @@ use crate::records::{Keeper, RecordFile};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
 use crate::tooling::{self, Tooling};
+use crate::voice::Voice;
 use crate::watch::{Observer, Watchers};
 
 mod offer;
@@ -213,7 +214,8 @@ impl<'a> Assembly<'a> {
             let state = config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}"));
             Identity::load(state.ok().as_deref())
         });
-        let tools = offer::tools_over(&config, extend, lane, Some(audio.clone()))?;
+        let voice = Voice::new(config.provider.voice.clone());
+        let tools = offer::tools_over(&config, extend, lane, Some(audio.clone()), voice.clone())?;
         let clips = clips(&config)?;
         let tooling = Tooling::new(tools.clone(), tooling::servers(&config));
         if let Some(records) = &config.log.records {
@@ -239,7 +241,7 @@ impl<'a> Assembly<'a> {
         }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
-        let dialer = Dialer::new(link, tooling, key, connector, wire_log.transpose()?);
+        let dialer = Dialer::new(link, tooling, voice, key, connector, wire_log.transpose()?);
         Ok(Driver {
             clock,
             session,
@@ -339,6 +341,7 @@ fn session_config(config: &Config) -> session::Config {
         },
         preroll_max: config.engage.preroll,
         barge_in_min_speech: config.barge_in.min_speech,
+        max_follow_ups: config.tools.profile.max_follow_ups(),
         ..session::Config::default()
     };
     settings.gate.deadline = config.gate.deadline;
@@ -409,6 +412,15 @@ mod tests {
             ),
         ] {
             assert_eq!(chain(&fault), text);
+        }
+    }
+    #[test]
+    fn row_58_the_profile_of_the_configuration_is_the_cap_of_the_session() {
+        for (profile, cap) in [("default", 6), ("voxa", 3)] {
+            let set = vec![format!("tools.profile={profile}")];
+            let loaded = Config::load(&crate::config::Sources { set, ..Default::default() });
+            let config = loaded.expect("it is one of the two").config;
+            assert_eq!(session_config(&config).max_follow_ups, cap, "{profile}");
         }
     }
 }

@@ -45,6 +45,7 @@ pub mod supervise;
 pub mod timeline;
 pub mod toolbox;
 pub mod tooling;
+pub mod voice;
 pub mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,33 +6,37 @@ use tools::device_audio::AudioKit;
 use tools::http::{HttpClient, Trust};
 use tools::kb::{KbLimits, KnowledgeBase, kb_search};
 use tools::notify::{HttpOutbox, send_notification};
-use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
+use tools::{BuildError, BuildErrors, ErasedTool, ToolSet, ToolSetBuilder};
 
 use super::{AssemblyError, Bus, Extend};
 use crate::config::{Board, Config, DeclaredTool, Kb, ProcessEnv};
 use crate::fault::chain;
 use crate::sound::Sound;
+use crate::speech;
+use crate::voice::Voice;
 
 /// The tools of the configuration and those that `extend` adds, checked together.
 ///
 /// # Errors
 /// Every fault of every tool.
 pub fn tool_set(config: &Config, extend: &Extend, bus: Bus) -> Result<ToolSet, AssemblyError> {
-    tools_over(config, extend, bus, None)
+    tools_over(config, extend, bus, None, Voice::new(config.provider.voice.clone()))
 }
 
-/// As [`tool_set`], over this audio worker: without one, nothing that changes the sound can be carried out.
+/// As [`tool_set`], over this audio worker, without which the volume cannot be changed, and with `voice` as what a tool may
+/// change.
 pub(super) fn tools_over(
     config: &Config,
     extend: &Extend,
     bus: Bus,
     audio: Option<audio::Handle>,
+    voice: Voice,
 ) -> Result<ToolSet, AssemblyError> {
     if !config.tools.enabled {
         return Ok(ToolSet::default());
     }
     let board = board(config, bus)?;
-    let mut builder = ToolSet::builder();
+    let mut builder = ToolSet::builder().timeout(config.tools.timeout);
     if let Some(sensors) = board.sensors {
         builder = builder.hal(sensors);
         if config.tools.warehouse.enabled {
@@ -49,9 +53,9 @@ pub(super) fn tools_over(
         let outbox = HttpOutbox::new(&notify.url, token.as_ref(), notify.timeout)?;
         builder = builder.tool(send_notification(Arc::new(outbox), notify.timeout));
     }
-    if !config.tools.device_audio.is_empty() {
-        let sound = Arc::new(Sound::new(audio, config.audio.volume));
-        let offered = config.tools.device_audio.iter().map(String::as_str);
+    if let Some(kit) = &config.tools.device_audio {
+        let sound = Arc::new(Sound::new(audio, config.audio.volume, voice, kit.voices.clone()));
+        let offered = kit.offer.iter().map(String::as_str);
         builder = builder.component(Arc::new(AudioKit::new(sound, "by hand").offering(offered)));
     }
     let (mut builder, mut faults) = http_tools(builder, config);
@@ -61,11 +65,22 @@ pub(super) fn tools_over(
             Err(fault) => faults.push(fault),
         }
     }
-    match extend(builder).tool(tools::end::end_session()).build() {
-        Ok(tools) if faults.is_empty() => Ok(tools),
-        Ok(_) => Err(BuildErrors(faults).into()),
-        Err(BuildErrors(more)) => Err(BuildErrors(faults.into_iter().chain(more).collect()).into()),
-    }
+    let tools = match extend(builder).tool(tools::end::end_session()).build() {
+        Ok(tools) => tools,
+        Err(BuildErrors(more)) => {
+            return Err(BuildErrors(faults.into_iter().chain(more).collect()).into());
+        }
+    };
+    faults.extend(tools.iter().filter_map(unspeakable));
+    if faults.is_empty() { Ok(tools) } else { Err(BuildErrors(faults).into()) }
+}
+
+/// What the device's voice could not say of the question about a tool.
+fn unspeakable(tool: &ErasedTool) -> Option<BuildError> {
+    let char = speech::unspeakable(&tool.sample_summary()?)?;
+    let fault =
+        format!("the sentence to be agreed to holds {char:?}, which a voice cannot say: leave it out");
+    Some(BuildError { tool: tool.name().to_owned(), fault })
 }
 
 /// Reads the documents that `kb_search` answers from.
@@ -225,8 +240,56 @@ mod tests {
     fn row_129_only_tools_of_the_sound_that_can_be_carried_out_are_offered() {
         let site = Site::new("sound", "[tools]\nwarehouse.enabled = false\ndevice_audio.enabled = true\n");
         assert_eq!(site.tools().unwrap().names().collect::<Vec<_>>(), ["end_session", "set_volume"]);
+        let config = "[tools]\nwarehouse.enabled = false\ndevice_audio.enabled = true\n\
+                      device_audio.voices = [\"Puck\", \"Kore\"]\n";
+        let site = Site::new("voices", config);
+        let tools = site.tools().unwrap();
+        assert_eq!(
+            tools.names().collect::<Vec<_>>(),
+            ["end_session", "reset_voice", "set_voice", "set_volume"]
+        );
+        let usual_first = json!(["Kore", "Puck"]);
+        assert_eq!(tools.find("set_voice").unwrap().schema()["properties"]["voice"]["enum"], usual_first);
         let site = Site::new("silent", "[tools]\nwarehouse.enabled = false\n");
         assert_eq!(site.tools().unwrap().names().collect::<Vec<_>>(), ["end_session"]);
+    }
+
+    #[test]
+    fn f3_a_question_that_no_voice_can_ask_is_a_fault_before_anybody_is_asked() {
+        let site = Site::new("question", "[tools]\nwarehouse.enabled = false\n");
+        let extend: Extend = Arc::new(|builder: ToolSetBuilder| {
+            let schema = json!({"type": "object", "properties": {"form": {"type": "string"}}});
+            let stamp = ErasedTool::dynamic("stamp", "Stamps it when asked.", schema, |_, _| async {});
+            let ask = |_: &serde_json::Value| "Stamp it █.".to_owned();
+            builder.tool(stamp.gate(tools::Gate::voice(ask)))
+        });
+        let found = tool_set(&site.config(), &extend, Bus::Inline).unwrap_err().to_string();
+        assert_eq!(
+            found,
+            "tool `stamp`: the sentence to be agreed to holds '█', which a voice cannot say: leave it out"
+        );
+    }
+
+    #[test]
+    fn row_142_one_key_is_the_time_of_every_tool_that_sets_none() {
+        let config = "[tools]\ntimeout_s = 3\nkb.enabled = true\nkb.folder = \"house\"\n[tools.egress]\nallow = [\"127.0.0.1\"]\n\
+                      [[tool]]\nname = \"plain\"\ndescription = \"Checks.\"\nurl = \"http://127.0.0.1:9/\"\neffect = \"read\"\n\
+                      [[tool]]\nname = \"timed\"\ndescription = \"Checks.\"\nurl = \"http://127.0.0.1:9/\"\neffect = \"read\"\n\
+                      timeout_seconds = 2.5\n\
+                      [[mcp]]\nname = \"plain\"\nurl = \"http://127.0.0.1:9/\"\n\
+                      [[mcp]]\nname = \"timed\"\nurl = \"http://127.0.0.1:9/\"\ntimeout_seconds = 20\n";
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let site = Site::new("time", config);
+        fs::write(site.0.join("house/hours.md"), "# Opening hours\nFrom 9 to 17.\n").unwrap();
+        let tools = site.tools().unwrap();
+        let time = |name: &str| tools.find(name).unwrap().timeout().as_millis();
+        assert_eq!(
+            ["read_warehouse_sensors", "end_session", "plain", "timed"].map(time),
+            [3000, 3000, 3000, 2500]
+        );
+        assert_ne!(time("kb_search"), 3000, "it has a time of its own");
+        let servers: Vec<u64> = site.config().mcp.iter().map(|server| server.timeout.as_secs()).collect();
+        assert_eq!(servers, [3, 20]);
     }
 
     #[test]

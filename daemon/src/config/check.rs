@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Uri;
+use session::Profile;
 use tools::http::{CallFacts, Egress};
 use units::Db;
 
 use super::fault::{Fault, Origin, Problem};
 use super::raw::{Raw, RawChannel};
 use super::{
-    Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, Echo, EchoMode, Endpoint, Engage,
-    EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records, SimZone,
-    Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
+    Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, DeviceAudio, Echo, EchoMode, Endpoint,
+    Engage, EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records,
+    SimZone, Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
 use crate::records::Bounds;
-use crate::sound::TOOLS;
+use crate::sound::{TOOLS, VOICE_TOOLS};
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
@@ -81,11 +82,7 @@ impl Check<'_> {
 
     fn provider(&mut self, raw: &Raw) -> Provider {
         let raw = &raw.provider;
-        let id = |text: &str| {
-            (1..=100).contains(&text.len())
-                && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-        };
-        if !id(&raw.model) {
+        if !is_id(&raw.model) {
             self.wrong("provider.model", "a model id such as `gemini-3.8-live`, without `models/`");
         }
         let endpoint = if raw.endpoint.is_empty() {
@@ -101,7 +98,7 @@ impl Check<'_> {
             );
         }
         for (key, text) in [("provider.voice", &raw.voice), ("provider.language", &raw.language)] {
-            if !text.is_empty() && !id(text) {
+            if !text.is_empty() && !is_id(text) {
                 self.wrong(key, "at most 100 of letters, digits, `.`, `_` and `-`, or \"\"");
             }
         }
@@ -235,8 +232,11 @@ impl Check<'_> {
             }
             zones.insert(name.clone(), ZoneLimits { min_c, max_c });
         }
+        let profiles = [("default", Profile::Default), ("voxa", Profile::Voxa)];
         Tools {
             enabled: raw.tools.enabled,
+            profile: self.choice("tools.profile", &raw.tools.profile, &profiles),
+            timeout: self.seconds("tools.timeout_s", raw.tools.timeout_s, 1..=30),
             warehouse: Warehouse { enabled: raw.tools.warehouse.enabled, zones },
             notify: notify.enabled.then(|| Notify {
                 url: notify.url.clone(),
@@ -265,14 +265,32 @@ impl Check<'_> {
         Some(Kb { folder, origin })
     }
 
-    fn device_audio(&mut self, raw: &Raw) -> Vec<String> {
+    fn device_audio(&mut self, raw: &Raw) -> Option<DeviceAudio> {
+        const OFFER: &str = "tools.device_audio.offer";
+        const VOICES: &str = "tools.device_audio.voices";
+        let usual = &raw.provider.voice;
         let raw = &raw.tools.device_audio;
         if raw.offer.is_empty() || raw.offer.iter().any(|name| !TOOLS.contains(&name.as_str())) {
             let expected =
                 format!("one or more of those that this device can carry out: {}", TOOLS.join(", "));
-            self.wrong("tools.device_audio.offer", &expected);
+            self.wrong(OFFER, &expected);
         }
-        if raw.enabled { raw.offer.clone() } else { Vec::new() }
+        let is_one_twice = (1..raw.voices.len()).any(|n| raw.voices[..n].contains(&raw.voices[n]));
+        if raw.voices.len() == 1 || is_one_twice || !raw.voices.iter().all(|voice| is_id(voice)) {
+            self.wrong(VOICES, "[], or two or more names of voices to choose from, each once");
+        } else if !raw.voices.is_empty()
+            && !raw.voices.contains(usual)
+            && self.settled(&[VOICES, "provider.voice"])
+        {
+            self.wrong(VOICES, &format!("`provider.voice` among them, the usual one: {usual:?}"));
+        }
+        let needs_voices = raw.offer.iter().all(|name| VOICE_TOOLS.contains(&name.as_str()));
+        if needs_voices && raw.voices.is_empty() && self.settled(&[OFFER, VOICES]) {
+            self.wrong(OFFER, &format!("`{VOICES}` to be set with it, or none of them can be offered"));
+        }
+        let others = raw.voices.iter().filter(|voice| *voice != usual);
+        let voices = raw.voices.iter().filter(|voice| *voice == usual).chain(others).cloned().collect();
+        raw.enabled.then(|| DeviceAudio { offer: raw.offer.clone(), voices })
     }
 
     fn call(&mut self, raw: &Raw) -> CallFacts {
@@ -442,6 +460,12 @@ impl Check<'_> {
         let problem = Problem::Value { value, expected: expected.to_owned() };
         self.faults.push(Fault::Key { origin, key: key.to_owned(), problem });
     }
+}
+
+/// Whether a provider may call something so.
+fn is_id(text: &str) -> bool {
+    (1..=100).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 fn non_empty(text: &str) -> Option<String> {

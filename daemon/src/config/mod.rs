@@ -33,6 +33,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use session::Profile;
 use tools::http::{CallFacts, Egress};
 use units::Db;
 
@@ -252,14 +253,18 @@ pub struct Gate {
 pub struct Tools {
     /// Whether the model is offered tools at all.
     pub enabled: bool,
+    /// How often a turn's tools may ask the model to speak again.
+    pub profile: Profile,
+    /// From call to answer where a tool sets no time of its own; 1..=30 s.
+    pub timeout: Duration,
     /// The sensor tool.
     pub warehouse: Warehouse,
     /// The message tool; `None` when it is off.
     pub notify: Option<Notify>,
     /// The tool that searches documents; `None` when it is off.
     pub kb: Option<Kb>,
-    /// Names of the tools that change how the device sounds; none when they are off.
-    pub device_audio: Vec<String>,
+    /// The tools that change how the device sounds; `None` when they are off.
+    pub device_audio: Option<DeviceAudio>,
     /// Folder that holds one file for each secret of a header; `None` where there are credentials only.
     pub secrets_dir: Option<PathBuf>,
     /// Hosts that the tools of the configuration may call.
@@ -304,6 +309,15 @@ pub struct Kb {
     pub folder: PathBuf,
     /// Who named it.
     pub origin: Origin,
+}
+
+/// `[tools.device_audio]`, when it is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceAudio {
+    /// Names of the tools.
+    pub offer: Vec<String>,
+    /// Voices of the model to choose from, that of `provider.voice` first; none where it stays as it is.
+    pub voices: Vec<String>,
 }
 
 /// Where a clip comes from.

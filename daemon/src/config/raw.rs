@@ -191,6 +191,8 @@ impl Default for RawGate {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTools {
     pub enabled: bool,
+    pub profile: String,
+    pub timeout_s: i64,
     pub secrets_dir: String,
     pub egress: RawEgress,
     pub call: RawCall,
@@ -204,6 +206,8 @@ impl Default for RawTools {
     fn default() -> Self {
         Self {
             enabled: true,
+            profile: "default".into(),
+            timeout_s: 8,
             secrets_dir: String::new(),
             egress: RawEgress::default(),
             call: RawCall::default(),
@@ -297,11 +301,12 @@ pub(super) struct RawKb {
 pub(super) struct RawDeviceAudio {
     pub enabled: bool,
     pub offer: Vec<String>,
+    pub voices: Vec<String>,
 }
 
 impl Default for RawDeviceAudio {
     fn default() -> Self {
-        Self { enabled: false, offer: crate::sound::TOOLS.map(str::to_owned).into() }
+        Self { enabled: false, offer: crate::sound::TOOLS.map(str::to_owned).into(), voices: Vec::new() }
     }
 }
 

@@ -3,6 +3,7 @@
 mod demo;
 mod faults;
 mod gate;
+mod kits;
 mod log_reader;
 mod manifests;
 mod records;
