@@ -7,25 +7,28 @@ use audio::{Engine, Stepper};
 use hal::Lane;
 use session::Session;
 use tokio::sync::mpsc;
-use tools::http::{HttpClient, Trust};
-use tools::notify::{HttpOutbox, send_notification};
-use tools::{BuildError, BuildErrors, ToolSet, ToolSetBuilder};
+use tools::{ToolSet, ToolSetBuilder};
 
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
-    Board, CaptureChannel, ClipSource, Config, DeclaredTool, Device, EchoMode, Endpoint, EngageMode,
-    ProcessEnv, SpeechEngine,
+    CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv, SpeechEngine,
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
 use crate::identity::Identity;
 use crate::provider::{Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog};
+use crate::records::{Keeper, RecordFile};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
 use crate::tooling::{self, Tooling};
-use crate::watch::Observer;
+use crate::voice::Voice;
+use crate::watch::{Observer, Watchers};
+
+mod offer;
+
+pub use offer::tool_set;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
 pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
@@ -51,6 +54,9 @@ pub enum AssemblyError {
     /// The system gives no thread for a bus.
     #[error("no thread for the hardware; is a limit on tasks too low?")]
     Lane(#[source] std::io::Error),
+    /// The system gives no thread for the records.
+    #[error("no thread for log.records; is a limit on tasks too low?")]
+    Records(#[source] std::io::Error),
     /// The wire log cannot be written.
     #[error("log.wire_dir = {}: cannot be made; correct the path or its permissions", dir.display())]
     WireLog {
@@ -200,15 +206,23 @@ impl<'a> Assembly<'a> {
         audio: audio::Handle,
         events: mpsc::Receiver<audio::Event>,
     ) -> Result<Driver, AssemblyError> {
-        let Self { config, extend, connector, key, clock, lane, identity, instruction, observers, .. } = self;
+        let Self {
+            config, extend, connector, key, clock, lane, identity, instruction, mut observers, ..
+        } = self;
         let end_with_session = self.end_with_session;
         let identity = identity.unwrap_or_else(|| {
             let state = config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}"));
             Identity::load(state.ok().as_deref())
         });
-        let tools = tool_set(&config, extend, lane)?;
+        let voice = Voice::new(config.provider.voice.clone());
+        let tools = offer::tools_over(&config, extend, lane, Some(audio.clone()), voice.clone())?;
         let clips = clips(&config)?;
         let tooling = Tooling::new(tools.clone(), tooling::servers(&config));
+        if let Some(records) = &config.log.records {
+            let file = RecordFile::start(records.path.clone(), records.bounds, identity.run());
+            observers.push(Box::new(file.map_err(AssemblyError::Records)?));
+        }
+        let watchers = Watchers::new(observers, tooling.clone(), Keeper::new(tooling.clone(), &config));
         let toolbox = Toolbox::new(tooling.clone(), identity);
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
@@ -227,7 +241,7 @@ impl<'a> Assembly<'a> {
         }
         let speech = Arc::new(speech(&config));
         let key = key.map_or_else(|| KeySource::Configured(Box::new(config)), KeySource::Fixed);
-        let dialer = Dialer::new(link, tooling, key, connector, wire_log.transpose()?);
+        let dialer = Dialer::new(link, tooling, voice, key, connector, wire_log.transpose()?);
         Ok(Driver {
             clock,
             session,
@@ -237,7 +251,7 @@ impl<'a> Assembly<'a> {
             toolbox,
             speech,
             clips,
-            observers,
+            watchers,
             end_with_session,
         })
     }
@@ -285,102 +299,6 @@ fn sink(config: &Config) -> audio::Sink {
     }
 }
 
-/// The tools of the configuration and those that `extend` adds, checked together.
-///
-/// # Errors
-/// Every fault of every tool.
-pub fn tool_set(config: &Config, extend: &Extend, bus: Bus) -> Result<ToolSet, AssemblyError> {
-    if !config.tools.enabled {
-        return Ok(ToolSet::default());
-    }
-    let board = board(config, bus)?;
-    let mut builder = ToolSet::builder();
-    if let Some(sensors) = board.sensors {
-        builder = builder.hal(sensors);
-        if config.tools.warehouse.enabled {
-            builder = builder.tool(tools::warehouse::read_warehouse_sensors(warehouse_config(config)));
-        }
-    } else if config.tools.warehouse.enabled {
-        tracing::warn!("read_warehouse_sensors is not offered: hal.board has no sensors");
-    }
-    if let Some(outputs) = board.outputs {
-        builder = builder.hal(outputs);
-    }
-    if let Some(notify) = &config.tools.notify {
-        let token = config.notify_token(&ProcessEnv)?.map(|token| tools::Secret::new(token.expose()));
-        let outbox = HttpOutbox::new(&notify.url, token.as_ref(), notify.timeout)?;
-        builder = builder.tool(send_notification(Arc::new(outbox), notify.timeout));
-    }
-    let (builder, faults) = http_tools(builder, config);
-    match extend(builder).tool(tools::end::end_session()).build() {
-        Ok(tools) if faults.is_empty() => Ok(tools),
-        Ok(_) => Err(BuildErrors(faults).into()),
-        Err(BuildErrors(more)) => Err(BuildErrors(faults.into_iter().chain(more).collect()).into()),
-    }
-}
-
-/// Adds the tools that a web service carries out, and gives what keeps others of them from being added.
-fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, Vec<BuildError>) {
-    let mut faults = Vec::new();
-    let Some(first) = config.http_tools.first() else {
-        return (builder, faults);
-    };
-    let encrypted = config.http_tools.iter().any(|declared| declared.tool.target.is_encrypted());
-    let client = match HttpClient::new(if encrypted { Trust::System } else { Trust::Nobody }) {
-        Ok(client) => client,
-        Err(cause) => {
-            // None of them can work, and for one reason.
-            faults.push(BuildError { tool: first.tool.name.clone(), fault: fault::chain(&cause) });
-            return (builder, faults);
-        }
-    };
-    let mut facts = config.tools.call.clone();
-    if facts.device_id.is_empty() {
-        facts.device_id = machine_name();
-    }
-    let facts = Arc::new(facts);
-    let secret = |name: &str| config.tool_secret(&ProcessEnv, name).map_err(|fault| fault.to_string());
-    for DeclaredTool { tool, origin } in &config.http_tools {
-        match tool.declare(&client, &facts, &secret) {
-            Ok(declaration) => builder = builder.tool(declaration),
-            Err(found) => faults.extend(
-                found
-                    .into_iter()
-                    .map(|fault| BuildError { tool: tool.name.clone(), fault: format!("{origin}: {fault}") }),
-            ),
-        }
-    }
-    (builder, faults)
-}
-
-/// The name of this machine; empty where nobody gave it one.
-fn machine_name() -> String {
-    std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
-}
-
-fn board(config: &Config, bus: Bus) -> Result<hal::Board, AssemblyError> {
-    Ok(match &config.hal.board {
-        Board::None => hal::Board::default(),
-        Board::Sim(zones) => {
-            if bus == Bus::Thread {
-                tracing::info!(
-                    "hal.board = \"sim\": the sensors are a simulator; their readings are not real"
-                );
-            }
-            let zones = zones.iter().map(|(name, zone)| (name.as_str(), zone.temp_c, zone.humidity));
-            hal::sim::warehouse_of(&bus.lane("sim")?, zones).0
-        }
-    })
-}
-
-fn warehouse_config(config: &Config) -> tools::warehouse::WarehouseConfig {
-    let zones = config.tools.warehouse.zones.iter();
-    let limits = zones.map(|(name, zone)| {
-        (name.clone(), tools::warehouse::Limits { min_c: zone.min_c, max_c: zone.max_c })
-    });
-    tools::warehouse::WarehouseConfig { limits: limits.collect() }
-}
-
 /// The clips of the configuration, decoded.
 ///
 /// # Errors
@@ -423,6 +341,7 @@ fn session_config(config: &Config) -> session::Config {
         },
         preroll_max: config.engage.preroll,
         barge_in_min_speech: config.barge_in.min_speech,
+        max_follow_ups: config.tools.profile.max_follow_ups(),
         ..session::Config::default()
     };
     settings.gate.deadline = config.gate.deadline;
@@ -493,6 +412,15 @@ mod tests {
             ),
         ] {
             assert_eq!(chain(&fault), text);
+        }
+    }
+    #[test]
+    fn row_58_the_profile_of_the_configuration_is_the_cap_of_the_session() {
+        for (profile, cap) in [("default", 6), ("voxa", 3)] {
+            let set = vec![format!("tools.profile={profile}")];
+            let loaded = Config::load(&crate::config::Sources { set, ..Default::default() });
+            let config = loaded.expect("it is one of the two").config;
+            assert_eq!(session_config(&config).max_follow_ups, cap, "{profile}");
         }
     }
 }

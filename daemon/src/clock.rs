@@ -38,6 +38,12 @@ impl Clock {
     }
 }
 
+/// The time of day for a record, in milliseconds since 1970. Nothing is decided by it: it jumps when somebody sets it.
+pub(crate) fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn boot_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let secs = u64::try_from(time.tv_sec).unwrap_or_default();

@@ -7,6 +7,7 @@ use session::{FailureCause, LinkFailure};
 use crate::config::{Config, ProcessEnv};
 use crate::provider::{Connect, GeminiConfig, Link, LinkEvents, LinkHandle, Secret, WireLog};
 use crate::tooling::{self, Tooling};
+use crate::voice::Voice;
 
 /// Where the key comes from.
 #[derive(Clone, Debug)]
@@ -21,27 +22,29 @@ pub enum KeySource {
 pub struct Dialer {
     config: GeminiConfig,
     tooling: Tooling,
+    voice: Voice,
     key: KeySource,
     connector: Arc<dyn Connect>,
     wire_log: Option<WireLog>,
 }
 
 impl Dialer {
-    /// Links like `config` (whose key is replaced by that of `key`, and its tools by those of `tooling`), over streams of
-    /// `connector`.
+    /// Links like `config` (whose key, tools and voice are replaced by those of `key`, `tooling` and `voice`), over streams
+    /// of `connector`.
     #[must_use]
     pub fn new(
         config: GeminiConfig,
         tooling: Tooling,
+        voice: Voice,
         key: KeySource,
         connector: Arc<dyn Connect>,
         wire_log: Option<WireLog>,
     ) -> Self {
-        Self { config, tooling, key, connector, wire_log }
+        Self { config, tooling, voice, key, connector, wire_log }
     }
 
     /// Starts one attempt, resuming an earlier session by its handle if there is one. What is resumed keeps its tools; one
-    /// that begins gets those that there are.
+    /// that begins gets those that there are. Each has the voice that is wanted: the provider lets what is resumed change it.
     ///
     /// # Errors
     /// [`FailureCause::Credentials`] when there is no key: nothing was sent.
@@ -49,7 +52,8 @@ impl Dialer {
         let api_key = self.key().map_err(|text| LinkFailure { cause: FailureCause::Credentials, text })?;
         let tools = if resume.is_none() { self.tooling.renew() } else { self.tooling.current() };
         let tools = tooling::declarations(&tools);
-        let config = Arc::new(GeminiConfig { api_key, tools, ..self.config.clone() });
+        let voice = self.voice.connect();
+        let config = Arc::new(GeminiConfig { api_key, tools, voice, ..self.config.clone() });
         Ok(Link::open(config, resume, Arc::clone(&self.connector), self.wire_log.clone()))
     }
 

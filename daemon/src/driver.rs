@@ -25,7 +25,7 @@ use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
 use crate::speech::{Speech, SpeechError};
 use crate::supervise::{self, Watchdog};
 use crate::toolbox::{Finished, Toolbox};
-use crate::watch::{Moment, Observer};
+use crate::watch::{Moment, Watchers};
 
 /// How far playout is lowered while it is unclear whether the person is barging in: clearly quieter, still followable.
 const DUCK: Db = Db(-15.0);
@@ -61,7 +61,7 @@ pub struct Driver {
     /// Clips by name.
     pub clips: Clips,
     /// Who watches.
-    pub observers: Vec<Box<dyn Observer>>,
+    pub watchers: Watchers,
     /// End when the session has ended, as the demo does; a daemon goes on.
     pub end_with_session: bool,
 }
@@ -170,7 +170,11 @@ impl Running {
                 Wake::Audio(None) => return Err(DriverError::AudioEnded),
                 Wake::Link(event) => self.on_link(event),
                 Wake::Tool(Finished::Begun(call)) => self.feed(Input::EffectBegun { call }),
-                Wake::Tool(Finished::Done(call, outcome)) => self.feed(Input::Outcome { call, outcome }),
+                Wake::Tool(Finished::Done(call, outcome)) => {
+                    let now = self.driver.clock.now();
+                    self.show(now, &Moment::Outcome { call, outcome: &outcome });
+                    self.feed(Input::Outcome { call, outcome });
+                }
                 Wake::Tool(Finished::Event(event)) => {
                     let now = self.driver.clock.now();
                     self.show(now, &Moment::Event(&event));
@@ -260,6 +264,7 @@ impl Running {
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
             Output::Notice(notice) => {
+                let notice = self.driver.watchers.masked(notice);
                 self.log(&notice);
                 self.show(now, &Moment::Notice(&notice));
             }
@@ -293,9 +298,7 @@ impl Running {
     }
 
     fn show(&mut self, now: Instant, moment: &Moment<'_>) {
-        for observer in &mut self.driver.observers {
-            observer.observe(now, moment);
-        }
+        self.driver.watchers.show(now, moment);
     }
 
     fn command(&mut self, command: Command) {
@@ -311,6 +314,7 @@ impl Running {
             }
             Command::Flush
             | Command::Duck(_)
+            | Command::Volume(_)
             | Command::UplinkOpen { .. }
             | Command::UplinkClose
             | Command::Mute(_) => {

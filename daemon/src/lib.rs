@@ -39,11 +39,14 @@ mod fault;
 mod file;
 pub mod identity;
 pub mod provider;
+pub mod records;
+pub mod sound;
 pub mod speech;
 pub mod supervise;
 pub mod timeline;
 pub mod toolbox;
 pub mod tooling;
+pub mod voice;
 pub mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,9 +6,10 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use session::{GateEnd, LineKind, Notice, Reading, Spoken, TurnRecord};
+use session::{GateEnd, LineKind, Notice, Reading, Spoken};
 use units::Instant;
 
+use crate::records::Record;
 use crate::watch::{Moment, Observer};
 
 /// Writes moments as JSON lines to `W`. Write errors end the writing, not the daemon.
@@ -57,6 +58,11 @@ fn record(moment: &Moment<'_>) -> Option<(&'static str, Value)> {
         Moment::Line { text, kind } => ("line", json!({"text": text, "for": line_kind(*kind)})),
         Moment::Anomaly(text) => ("anomaly", json!({"text": text})),
         Moment::Audio(event) => return audio_record(event),
+        // Its notice is the same.
+        Moment::Record(Record::Turn(_)) => return None,
+        Moment::Record(record) => (record.kind(), Value::Object(record.fields())),
+        // Its record tells it.
+        Moment::Outcome { .. } => return None,
     })
 }
 
@@ -87,7 +93,7 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::TurnClosed { turn, voiced } => {
             ("turn.closed", json!({"turn": turn.0, "voiced_ms": millis(*voiced)}))
         }
-        Notice::Turn(record) => ("turn", turn_record(record)),
+        Notice::Turn(turn) => ("turn", Value::Object(Record::Turn(turn.clone()).fields())),
         Notice::UserSaid { turn, text } => {
             ("user.said", json!({"turn": turn.map(|turn| turn.0), "text": text}))
         }
@@ -150,15 +156,6 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         }
         Notice::GateRefused { call, why } => ("gate.refused", json!({"call": call.0, "why": why})),
     }
-}
-
-fn turn_record(record: &TurnRecord) -> Value {
-    json!({
-        "turn": record.turn.0, "hops": record.hops, "calls": record.calls, "awaited": record.awaited,
-        "speechless": record.speechless, "open_ms": record.open.map(millis), "speak_ms": record.speak.map(millis),
-        "total_ms": millis(record.total),
-        "tokens": {"input": record.input_tokens, "output": record.output_tokens},
-    })
 }
 
 const fn spoken(what: Spoken) -> &'static str {

@@ -16,6 +16,7 @@ use voiced::demo::sink::{Delivery, Sink};
 use voiced::demo::{InMemory, Witness, step_through};
 use voiced::identity::Identity;
 use voiced::provider::Secret;
+use voiced::records::Record;
 use voiced::watch::{Moment, Observer};
 
 use crate::files::{Scratch, wav, wire_dir};
@@ -45,6 +46,8 @@ pub struct Seen {
     pub events: Vec<String>,
     /// What was ignored of what the provider sent.
     pub anomalies: Vec<String>,
+    /// What is kept of it.
+    pub records: Vec<Record>,
     /// What the loudspeaker played.
     pub heard: Pcm,
 }
@@ -185,6 +188,7 @@ impl Talk {
             notices: witness.notices(),
             events: recorder.events.clone(),
             anomalies: recorder.anomalies.clone(),
+            records: recorder.records.clone(),
             heard: recording(heard),
         }
     }
@@ -203,6 +207,7 @@ struct Recorder(Arc<Mutex<Moments>>);
 struct Moments {
     events: Vec<String>,
     anomalies: Vec<String>,
+    records: Vec<Record>,
 }
 
 impl Observer for Recorder {
@@ -211,7 +216,8 @@ impl Observer for Recorder {
         match moment {
             Moment::Event(event) => seen.events.push(event.name.clone()),
             Moment::Anomaly(text) => seen.anomalies.push((*text).to_owned()),
-            Moment::Notice(_) | Moment::Audio(_) | Moment::Line { .. } => {}
+            Moment::Record(record) => seen.records.push((*record).clone()),
+            Moment::Notice(_) | Moment::Audio(_) | Moment::Line { .. } | Moment::Outcome { .. } => {}
         }
     }
 }

@@ -24,7 +24,8 @@ pub(crate) use gate::{ErasedGate, is_placeholder};
 pub(crate) use marks::Marks;
 pub use marks::{BUDGET_DEFAULT, OnBargeIn, Origin, PreCall};
 
-/// Time from dispatch to answer where a tool sets none: long enough for a slow bus, short enough to wait for in silence.
+/// Time from dispatch to answer where neither a tool nor its set says: long enough for a slow bus, short enough to wait for
+/// in silence.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(8);
 
 /// What a tool does to the world. The strictest class is the default.
@@ -53,7 +54,8 @@ pub struct Declaration {
     pub(crate) on_failure: Option<String>,
     pub(crate) marks: Marks,
     pub(crate) origin: Origin,
-    pub(crate) timeout: Duration,
+    /// `None` until the set is built, where the tool says nothing about it.
+    pub(crate) timeout: Option<Duration>,
     pub(crate) needs: Vec<Need>,
     pub(crate) body: Body,
     /// Arguments that choices were given for and that do not exist.
@@ -61,6 +63,13 @@ pub struct Declaration {
     /// One of ours: may carry a reserved name.
     pub(crate) built_in: bool,
     pub(crate) ends_session: bool,
+}
+
+impl Declaration {
+    /// From dispatch to answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT_DEFAULT)
+    }
 }
 
 impl fmt::Debug for Declaration {
@@ -131,7 +140,7 @@ impl<A: 'static> ToolBuilder<A> {
             on_failure: None,
             marks: Marks::default(),
             origin: Origin::Native,
-            timeout: TIMEOUT_DEFAULT,
+            timeout: None,
             needs,
             body,
             misfits: Vec::new(),
@@ -199,9 +208,9 @@ impl<A: 'static> ToolBuilder<A> {
         self
     }
 
-    /// From dispatch to answer, 1 to 30 s; 8 s if never said.
+    /// From dispatch to answer, 1 to 30 s; if never said, that of the set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.declaration.timeout = timeout;
+        self.declaration.timeout = Some(timeout);
         self
     }
 

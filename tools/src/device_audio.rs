@@ -5,6 +5,7 @@
 //! volume does not go to nothing: the device reads a question back before it acts, and a question that nobody could hear
 //! is none.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,17 +41,21 @@ pub const EVENT: &str = "device_audio";
 const LANE: &str = "device_audio";
 
 const RULES: &str = "\
-• DEVICE SOUND RULE (`set_speech_rate`, `faster`, `slower`, `reset_speech`, `set_volume`, `mute`):
-  1. When the person asks you to speak faster, slower, louder or quieter, call the tool at once and go on with what was \
-being talked about. Do not explain the setting.
+• DEVICE SOUND RULE (`set_speech_rate`, `faster`, `slower`, `reset_speech`):
+  1. When the person asks you to speak faster or slower, call the tool at once and go on with what was being talked \
+about. Do not explain the setting.
   2. For \"faster\" or \"slower\" without a number use `faster` or `slower`, and `set_speech_rate` only for a pace they \
-name.
-  3. `mute` switches the microphone off. Call it only when the person plainly asks you to stop listening, never to end a \
+name.";
+
+const MUTE_RULES: &str = "\
+• MICROPHONE RULE (`mute`):
+  1. `mute` switches the microphone off. Call it only when the person plainly asks you to stop listening, never to end a \
 conversation. You cannot switch it on again: say how they can.";
 
 const VOICE_RULES: &str = "\
 • VOICE RULE (`set_voice`, `reset_voice`):
-  1. Change the voice only when the person asks for another one. If they name none, say which there are and ask.";
+  1. Change the voice only when the person asks for another one. If they name none, say which there are and ask.
+  2. Say of the change what the result says: some devices change their voice only later.";
 
 /// How the device sounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,6 +64,9 @@ pub struct Sound {
     pub rate_percent: u16,
     /// Name of the voice.
     pub voice: String,
+    /// Name of the voice from the next connection to the provider on, if it will be another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_voice: Option<String>,
     /// Volume, in percent of what the device can do.
     pub volume_percent: u8,
     /// Whether the microphone is off.
@@ -85,13 +93,18 @@ pub trait DeviceAudio: Send + Sync {
     /// The voices there are, by the names a person may say. The first is the usual one. None where the voice is fixed.
     fn voices(&self) -> Vec<String>;
 
+    /// Whether the person waits while the voice changes: then the device says so first.
+    fn voice_takes_time(&self) -> bool {
+        true
+    }
+
     /// Changes the pace of speech.
     ///
     /// # Errors
     /// See [`AudioError`]; the pace is what it was.
     fn set_rate(&self, percent: u16) -> BoxFuture<'static, Result<Sound, AudioError>>;
 
-    /// Changes the voice to one of [`DeviceAudio::voices`].
+    /// Changes the voice to one of [`DeviceAudio::voices`], at once or with the next connection.
     ///
     /// # Errors
     /// See [`AudioError`]; the voice is what it was.
@@ -114,6 +127,8 @@ pub trait DeviceAudio: Send + Sync {
 pub struct AudioKit {
     audio: Arc<dyn DeviceAudio>,
     unmute: String,
+    /// `None` is all of them.
+    offered: Option<BTreeSet<String>>,
 }
 
 impl std::fmt::Debug for AudioKit {
@@ -127,7 +142,14 @@ impl AudioKit {
     /// `with the button on the front`.
     #[must_use]
     pub fn new(audio: Arc<dyn DeviceAudio>, unmute: impl Into<String>) -> Self {
-        Self { audio, unmute: unmute.into() }
+        Self { audio, unmute: unmute.into(), offered: None }
+    }
+
+    /// Offers the tools of these names only: those that this device can carry out.
+    #[must_use]
+    pub fn offering<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.offered = Some(names.into_iter().map(str::to_owned).collect());
+        self
     }
 }
 
@@ -191,31 +213,37 @@ impl HasTools for AudioKit {
             self.order("mute", |kit, _: Mute| kit.mute())
                 .idempotent()
                 .needs_result_now()
-                .timeout(MUTE_TIMEOUT)
+                .timeout(QUICK_TIMEOUT)
+                .instruct(MUTE_RULES)
                 .erase(),
         ];
         if let [usual, ..] = self.audio.voices().as_slice() {
             let usual = usual.clone();
             let set = self.order("set_voice", |kit, args: SetVoice| kit.voice(args.voice));
             let reset = self.order("reset_voice", move |kit, _: ResetVoice| kit.voice(usual.clone()));
-            tools.push(slow(set.choices("voice", self.audio.voices())).instruct(VOICE_RULES).erase());
-            tools.push(slow(reset).erase());
+            let waits = self.audio.voice_takes_time();
+            let set = set.choices("voice", self.audio.voices()).instruct(VOICE_RULES);
+            tools.push(of_voice(set, waits).erase());
+            tools.push(of_voice(reset, waits).erase());
+        }
+        if let Some(offered) = &self.offered {
+            tools.retain(|tool| offered.contains(&tool.name));
         }
         tools
     }
 }
 
-/// The microphone is off at once or not at all.
-const MUTE_TIMEOUT: Duration = Duration::from_secs(2);
+/// What nobody waits for happens at once or not at all.
+const QUICK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a change of voice needs beyond the other orders.
-fn slow<A: 'static>(order: ToolBuilder<A>) -> ToolBuilder<A> {
-    order
-        .idempotent()
-        .needs_result_now()
-        .pre_call("Just a moment.")
-        .timeout(VOICE_TIMEOUT)
-        .budget(VOICE_TIMEOUT / 2)
+/// What a change of voice needs beyond the other orders, more if it takes its time.
+fn of_voice<A: 'static>(order: ToolBuilder<A>, waits: bool) -> ToolBuilder<A> {
+    let order = order.idempotent().needs_result_now();
+    if waits {
+        order.pre_call("Just a moment.").timeout(VOICE_TIMEOUT).budget(VOICE_TIMEOUT / 2)
+    } else {
+        order.timeout(QUICK_TIMEOUT)
+    }
 }
 
 type Done = BoxFuture<'static, Result<ToolResult, ToolError>>;
@@ -252,7 +280,14 @@ impl AudioKit {
     }
 
     fn voice(&self, voice: String) -> Done {
-        done(self.audio.set_voice(&voice), |sound| format!("Your voice is {}.", sound.voice))
+        done(self.audio.set_voice(&voice), |sound| match &sound.next_voice {
+            None => format!("Your voice is {}.", sound.voice),
+            Some(next) => format!(
+                "Your voice is still {}. It will be {next} when the connection is next made, at the latest in the next \
+                 conversation.",
+                sound.voice
+            ),
+        })
     }
 
     fn volume(&self, percent: u8) -> Done {

@@ -109,7 +109,7 @@ impl ErasedTool {
     /// From dispatch to answer.
     #[must_use]
     pub fn timeout(&self) -> Duration {
-        self.0.declaration.timeout
+        self.0.declaration.timeout()
     }
 
     /// Whether it ends the session.
@@ -181,6 +181,13 @@ impl ErasedTool {
             "" => Err("the arguments cannot be put into words".to_owned()),
             text => Ok(text.to_owned()),
         }))
+    }
+
+    /// The same for arguments made up from the schema, to be looked at before anybody is asked. `None` also where none can be
+    /// made up that fit.
+    #[must_use]
+    pub fn sample_summary(&self) -> Option<String> {
+        crate::build::sample::sentence(self)
     }
 
     /// The pieces of [`ErasedTool::summary`] that must be heard exactly. Empty if there is no gate.

@@ -46,6 +46,9 @@ pub enum Command {
     Flush,
     /// Lower playout by this much, whatever its sign, ramped over 10 ms. `Db(0.0)` undoes it.
     Duck(Db),
+    /// Play at this level, ramped over 10 ms, and duck from it; limited to -100..=12 dB. The level of the start is that of
+    /// [`Config`](crate::Config).
+    Volume(Db),
     /// Let 20 ms chunks out, this much audio from before first.
     UplinkOpen {
         /// Audio from before the opening; bounded by the preroll the worker was started with.

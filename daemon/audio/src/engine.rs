@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::api::{Command, EventSink};
 use crate::config::{Config, Echo};
 use crate::counters::{Counters, Live};
-use crate::worker::{Pacing, Worker};
+use crate::worker::{Pacing, VOLUME_MAX_DB, VOLUME_MIN_DB, Worker};
 
 /// Commands that can wait for the worker: 20 s of reply audio in 20 ms pieces arriving within one hop, and room.
 pub const COMMANDS_MAX: usize = 2_048;
@@ -225,7 +225,7 @@ fn check(config: &Config) -> Result<(), StartError> {
     span("vad.hangover", vad.hangover, ms(10), ms(3_000), "10..=3000 ms")?;
     number("vad.threshold", vad.threshold, 0.05, 0.95, "0.05..=0.95")?;
     number("vad.floor", vad.floor.0, -100.0, 0.0, "-100..=0 dBFS")?;
-    number("volume", config.volume.0, -100.0, 12.0, "-100..=12 dB")?;
+    number("volume", config.volume.0, VOLUME_MIN_DB, VOLUME_MAX_DB, "-100..=12 dB")?;
     span("preroll_max", config.preroll_max, Duration::ZERO, ms(3_000), "0..=3000 ms")?;
     match config.echo {
         Echo::Off => Ok(()),

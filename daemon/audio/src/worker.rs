@@ -27,6 +27,10 @@ pub(crate) use crate::device::supervise::Pacing;
 /// How often [`Event::Levels`] is sent.
 const LEVELS_EVERY: Duration = Duration::from_millis(100);
 
+/// What a volume may be, as at the start.
+pub(crate) const VOLUME_MIN_DB: f32 = -100.0;
+pub(crate) const VOLUME_MAX_DB: f32 = 12.0;
+
 /// Everything between the devices and the driver.
 pub(crate) struct Worker {
     microphone: Microphone,
@@ -55,6 +59,8 @@ struct Loudspeaker {
     output: Output,
     playout: Playout,
     volume: Db,
+    /// How far below the volume playout is; never negative.
+    ducked: Db,
     gain: Ramp,
     meter: Meter,
     trouble: Trouble,
@@ -106,6 +112,7 @@ impl Worker {
                 output: Output::Pending,
                 playout: Playout::default(),
                 volume: config.volume,
+                ducked: Db(0.0),
                 gain: Ramp::new(config.volume.amplitude()),
                 meter: Meter::default(),
                 trouble: Trouble::default(),
@@ -128,7 +135,14 @@ impl Worker {
             Command::Finish { utterance } => loudspeaker.playout.finish(utterance),
             Command::Flush => loudspeaker.playout.flush(),
             Command::Duck(by) => {
-                loudspeaker.gain.to(Db(loudspeaker.volume.0 - by.0.abs()).amplitude());
+                loudspeaker.ducked = Db(by.0.abs());
+                loudspeaker.set_gain();
+            }
+            Command::Volume(volume) => {
+                // What is no number is no reason to be loud.
+                let db = if volume.0.is_nan() { VOLUME_MIN_DB } else { volume.0 };
+                loudspeaker.volume = Db(db.clamp(VOLUME_MIN_DB, VOLUME_MAX_DB));
+                loudspeaker.set_gain();
             }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
@@ -327,6 +341,12 @@ impl Worker {
         counters.mic_chunks = self.outbox.mic_sent;
         counters.mic_dropped = self.outbox.mic_dropped;
         counters.events_dropped = self.outbox.events_dropped;
+    }
+}
+
+impl Loudspeaker {
+    fn set_gain(&mut self) {
+        self.gain.to(Db(self.volume.0 - self.ducked.0).amplitude());
     }
 }
 

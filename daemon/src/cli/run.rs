@@ -70,7 +70,9 @@ const fn ends_with(fault: &AssemblyError, keep_going: bool) -> Option<u8> {
 /// What a configuration cannot cure is an error of the machine's.
 const fn exit_code(fault: &AssemblyError) -> u8 {
     match fault {
-        AssemblyError::Lane(_) | AssemblyError::Audio(audio::StartError::Thread(_)) => EXIT_INTERNAL,
+        AssemblyError::Lane(_)
+        | AssemblyError::Records(_)
+        | AssemblyError::Audio(audio::StartError::Thread(_)) => EXIT_INTERNAL,
         AssemblyError::Tools(_)
         | AssemblyError::Clips(_)
         | AssemblyError::Endpoint(_)

@@ -7,17 +7,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Uri;
+use session::Profile;
 use tools::http::{CallFacts, Egress};
 use units::Db;
 
 use super::fault::{Fault, Origin, Problem};
 use super::raw::{Raw, RawChannel};
 use super::{
-    Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, Echo, EchoMode, Endpoint, Engage,
-    EngageMode, Entry, Gate, Hal, Level, Log, Notify, Persona, Provider, ProviderKind, SimZone, Speech,
-    SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
+    Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, DeviceAudio, Echo, EchoMode, Endpoint,
+    Engage, EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records,
+    SimZone, Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
 use crate::file;
+use crate::records::Bounds;
+use crate::sound::{TOOLS, VOICE_TOOLS};
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
@@ -73,25 +76,13 @@ impl Check<'_> {
             clips: self.clips(&raw),
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
-            log: Log {
-                level: self.choice(
-                    "log.level",
-                    &raw.log.level,
-                    &[Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace]
-                        .map(|l| (l.as_str(), l)),
-                ),
-                wire_dir: self.path("log.wire_dir", &raw.log.wire_dir),
-            },
+            log: self.log(&raw),
         }
     }
 
     fn provider(&mut self, raw: &Raw) -> Provider {
         let raw = &raw.provider;
-        let id = |text: &str| {
-            (1..=100).contains(&text.len())
-                && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-        };
-        if !id(&raw.model) {
+        if !is_id(&raw.model) {
             self.wrong("provider.model", "a model id such as `gemini-3.8-live`, without `models/`");
         }
         let endpoint = if raw.endpoint.is_empty() {
@@ -107,7 +98,7 @@ impl Check<'_> {
             );
         }
         for (key, text) in [("provider.voice", &raw.voice), ("provider.language", &raw.language)] {
-            if !text.is_empty() && !id(text) {
+            if !text.is_empty() && !is_id(text) {
                 self.wrong(key, "at most 100 of letters, digits, `.`, `_` and `-`, or \"\"");
             }
         }
@@ -241,14 +232,19 @@ impl Check<'_> {
             }
             zones.insert(name.clone(), ZoneLimits { min_c, max_c });
         }
+        let profiles = [("default", Profile::Default), ("voxa", Profile::Voxa)];
         Tools {
             enabled: raw.tools.enabled,
+            profile: self.choice("tools.profile", &raw.tools.profile, &profiles),
+            timeout: self.seconds("tools.timeout_s", raw.tools.timeout_s, 1..=30),
             warehouse: Warehouse { enabled: raw.tools.warehouse.enabled, zones },
             notify: notify.enabled.then(|| Notify {
                 url: notify.url.clone(),
                 token_env: non_empty(&notify.token_env),
                 timeout,
             }),
+            kb: self.kb(raw),
+            device_audio: self.device_audio(raw),
             secrets_dir: self.path("tools.secrets_dir", &raw.tools.secrets_dir),
             egress: Egress::parse(&raw.tools.egress.allow).unwrap_or_else(|fault| {
                 self.wrong("tools.egress.allow", &fault.to_string());
@@ -256,6 +252,45 @@ impl Check<'_> {
             }),
             call: self.call(raw),
         }
+    }
+
+    fn kb(&mut self, raw: &Raw) -> Option<Kb> {
+        const FOLDER: &str = "tools.kb.folder";
+        let raw = &raw.tools.kb;
+        if raw.enabled && raw.folder.is_empty() && self.settled(&[FOLDER]) {
+            self.wrong("tools.kb.enabled", "`tools.kb.folder` to be set with it");
+        }
+        let folder = self.path(FOLDER, &raw.folder).filter(|_| raw.enabled)?;
+        let origin = self.entries.get(FOLDER).map_or(Origin::Default, |entry| entry.origin.clone());
+        Some(Kb { folder, origin })
+    }
+
+    fn device_audio(&mut self, raw: &Raw) -> Option<DeviceAudio> {
+        const OFFER: &str = "tools.device_audio.offer";
+        const VOICES: &str = "tools.device_audio.voices";
+        let usual = &raw.provider.voice;
+        let raw = &raw.tools.device_audio;
+        if raw.offer.is_empty() || raw.offer.iter().any(|name| !TOOLS.contains(&name.as_str())) {
+            let expected =
+                format!("one or more of those that this device can carry out: {}", TOOLS.join(", "));
+            self.wrong(OFFER, &expected);
+        }
+        let is_one_twice = (1..raw.voices.len()).any(|n| raw.voices[..n].contains(&raw.voices[n]));
+        if raw.voices.len() == 1 || is_one_twice || !raw.voices.iter().all(|voice| is_id(voice)) {
+            self.wrong(VOICES, "[], or two or more names of voices to choose from, each once");
+        } else if !raw.voices.is_empty()
+            && !raw.voices.contains(usual)
+            && self.settled(&[VOICES, "provider.voice"])
+        {
+            self.wrong(VOICES, &format!("`provider.voice` among them, the usual one: {usual:?}"));
+        }
+        let needs_voices = raw.offer.iter().all(|name| VOICE_TOOLS.contains(&name.as_str()));
+        if needs_voices && raw.voices.is_empty() && self.settled(&[OFFER, VOICES]) {
+            self.wrong(OFFER, &format!("`{VOICES}` to be set with it, or none of them can be offered"));
+        }
+        let others = raw.voices.iter().filter(|voice| *voice != usual);
+        let voices = raw.voices.iter().filter(|voice| *voice == usual).chain(others).cloned().collect();
+        raw.enabled.then(|| DeviceAudio { offer: raw.offer.clone(), voices })
     }
 
     fn call(&mut self, raw: &Raw) -> CallFacts {
@@ -302,6 +337,26 @@ impl Check<'_> {
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
         Hal { board: self.choice("hal.board", &raw.hal.board, &boards) }
+    }
+
+    fn log(&mut self, raw: &Raw) -> Log {
+        let raw = &raw.log;
+        let levels = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+        let megabytes = self.whole("log.records_max_mb", raw.records_max_mb, 1..=1000).unsigned_abs();
+        let keep = self.whole("log.records_keep", raw.records_keep, 0..=100);
+        let bounds = Bounds {
+            bytes_max: megabytes.saturating_mul(1_000_000),
+            keep: u32::try_from(keep).unwrap_or_default(),
+        };
+        let records = self.path("log.records", &raw.records);
+        if records.as_ref().is_some_and(|path| path.is_dir()) {
+            self.wrong("log.records", "the path of a file: this is a folder");
+        }
+        Log {
+            level: self.choice("log.level", &raw.level, &levels.map(|level| (level.as_str(), level))),
+            wire_dir: self.path("log.wire_dir", &raw.wire_dir),
+            records: records.map(|path| Records { path, bounds }),
+        }
     }
 
     // One value.
@@ -405,6 +460,12 @@ impl Check<'_> {
         let problem = Problem::Value { value, expected: expected.to_owned() };
         self.faults.push(Fault::Key { origin, key: key.to_owned(), problem });
     }
+}
+
+/// Whether a provider may call something so.
+fn is_id(text: &str) -> bool {
+    (1..=100).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 fn non_empty(text: &str) -> Option<String> {

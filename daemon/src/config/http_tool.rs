@@ -43,8 +43,7 @@ const NAME_RULE: &str = "a name of 1 to 64 letters, digits and _, not a digit fi
 const NAME_LEN_MAX: usize = 64;
 const DESCRIPTION_RULE: &str = "3 to 1000 characters that say what it does and when to use it";
 
-/// Time for an answer where a tool sets none, and what it may set.
-const TIMEOUT_S: f64 = 8.0;
+/// Time for an answer that a tool may set.
 const TIMEOUTS_S: std::ops::RangeInclusive<f64> = 1.0..=30.0;
 
 /// Longest line that is said before a request: a person waits for its end.
@@ -82,7 +81,8 @@ struct Fields {
     method: Method,
     headers: Vec<Header>,
     pre_call_message: String,
-    timeout: Duration,
+    /// `None` is that of every tool.
+    timeout: Option<Duration>,
     effect: Effect,
     consent: Option<Consent>,
     needs_result_now: bool,
@@ -119,10 +119,11 @@ pub(super) fn read(key_at: usize, value: &Place<'_>, file: &File<'_>, faults: &m
     drafts
 }
 
-/// The tools of all files. Two of one name are a fault of the later one, and so is a host that is not on the list.
+/// The tools of all files, with `timeout` where one sets none. Two of one name are a fault of the later one, and so is a host that is not on the list.
 pub(super) fn collected(
     drafts: Vec<Draft>,
     egress: &Egress,
+    timeout: Duration,
     origins: &mut BTreeMap<String, Entry>,
     faults: &mut Vec<Fault>,
 ) -> Vec<DeclaredTool> {
@@ -142,7 +143,7 @@ pub(super) fn collected(
         let Some((url, at)) = url else { continue };
         match Target::parse(&url, egress) {
             Ok(target) => {
-                let tool = fields.into_tool(target);
+                let tool = fields.into_tool(target, timeout);
                 // What one key has wrong would be told twice.
                 let rules = if sound { tool.faults() } else { Vec::new() };
                 faults.extend(rules.into_iter().map(|text| {
@@ -166,7 +167,7 @@ fn path_of(name: &str) -> String {
 }
 
 impl Fields {
-    fn into_tool(self, target: Target) -> HttpTool {
+    fn into_tool(self, target: Target, timeout: Duration) -> HttpTool {
         HttpTool {
             target,
             name: self.name,
@@ -175,7 +176,7 @@ impl Fields {
             method: self.method,
             headers: self.headers,
             pre_call_message: self.pre_call_message,
-            timeout: self.timeout,
+            timeout: self.timeout.unwrap_or(timeout),
             effect: self.effect,
             // Where it is missing, a fault says so, and this is thrown away with the rest.
             consent: self.consent.unwrap_or(Consent::NotNeeded),
@@ -269,14 +270,14 @@ fn method(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Method {
     })
 }
 
-fn timeout(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Duration {
-    let seconds = reader.number(table, "timeout_seconds").unwrap_or(TIMEOUT_S);
+fn timeout(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Duration> {
+    let seconds = reader.number(table, "timeout_seconds")?;
     if TIMEOUTS_S.contains(&seconds) {
-        return Duration::from_secs_f64(seconds);
+        return Some(Duration::from_secs_f64(seconds));
     }
     let expected = format!("{}..={}", TIMEOUTS_S.start(), TIMEOUTS_S.end());
     reader.refuse(table, "timeout_seconds", &expected);
-    Duration::from_secs_f64(TIMEOUT_S)
+    None
 }
 
 fn parameters(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Parameters {

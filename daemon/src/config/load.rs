@@ -138,8 +138,14 @@ impl Config {
             .and_then(config::Config::try_deserialize)
             .expect("the schema is read off the mirror, and every layer has passed it");
         let mut config = Check { entries: &origins, faults: &mut faults }.config(raw);
-        config.http_tools = http_tool::collected(drafts, &config.tools.egress, &mut origins, &mut faults);
-        config.mcp = mcp::collected(servers, &mut origins, &mut faults);
+        config.http_tools = http_tool::collected(
+            drafts,
+            &config.tools.egress,
+            config.tools.timeout,
+            &mut origins,
+            &mut faults,
+        );
+        config.mcp = mcp::collected(servers, config.tools.timeout, &mut origins, &mut faults);
         if faults.is_empty() {
             Ok(Loaded { config, origins, files })
         } else {

@@ -19,9 +19,6 @@ use crate::speech;
 /// The key of the tables.
 pub(super) const KEY: &str = "mcp";
 
-/// Time from dispatch to answer where a server sets none; the default of a tool.
-const TIMEOUT_S: i64 = 8;
-
 /// Keys of a server and of one of its tools.
 const SERVER_KEYS: [&str; 7] = ["name", "command", "url", "env", "timeout_seconds", "trusted", "tools"];
 const TOOL_KEYS: [&str; 6] = ["effect", "needs_result_now", "budget_ms", "confirm", "ungated", "enabled"];
@@ -31,7 +28,10 @@ const NAME_RULE: &str = "a name of 1..=24 characters: a-z first, then a-z, 0-9, 
 /// One table, checked. It is only good if no fault was added.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
+    /// Everything but its time, which stands for none.
     config: ServerConfig,
+    /// `None` is that of every tool.
+    timeout: Option<Duration>,
     origin: Origin,
     entries: Vec<(String, Entry)>,
 }
@@ -60,8 +60,8 @@ pub(super) fn read(
         let mut reader = Reader { path: KEY.to_owned(), file, faults, entries: Vec::new() };
         match item.get_ref() {
             DeValue::Table(table) => {
-                let config = reader.server(table, &origin);
-                servers.push(Declared { config, origin, entries: reader.entries });
+                let (config, timeout) = reader.server(table, &origin);
+                servers.push(Declared { config, timeout, origin, entries: reader.entries });
             }
             DeValue::String(_)
             | DeValue::Integer(_)
@@ -74,15 +74,16 @@ pub(super) fn read(
     servers
 }
 
-/// The servers of all files. Two whose tools would have the same names are a fault of both.
+/// The servers of all files, with `timeout` where one sets none. Two whose tools would have the same names are a fault of both.
 pub(super) fn collected(
     declared: Vec<Declared>,
+    timeout: Duration,
     origins: &mut BTreeMap<String, Entry>,
     faults: &mut Vec<Fault>,
 ) -> Vec<ServerConfig> {
     let mut seen: BTreeMap<String, (String, Origin)> = BTreeMap::new();
     let mut servers = Vec::new();
-    for Declared { config, origin, entries } in declared {
+    for Declared { config, timeout: own, origin, entries } in declared {
         let prefix = config.name.replace('-', "_");
         if let Some((first, at)) = seen.get(&prefix).filter(|_| !prefix.is_empty()) {
             let problem = Problem::Value {
@@ -95,7 +96,7 @@ pub(super) fn collected(
         }
         seen.entry(prefix).or_insert((config.name.clone(), origin));
         origins.extend(entries);
-        servers.push(config);
+        servers.push(ServerConfig { timeout: own.unwrap_or(timeout), ..config });
     }
     servers
 }
@@ -112,7 +113,7 @@ struct Reader<'a> {
 type Place<'a> = Spanned<DeValue<'a>>;
 
 impl Reader<'_> {
-    fn server(&mut self, table: &DeTable<'_>, head: &Origin) -> ServerConfig {
+    fn server(&mut self, table: &DeTable<'_>, head: &Origin) -> (ServerConfig, Option<Duration>) {
         let value =
             |key: &str| table.iter().find(|(known, _)| known.get_ref() == key).map(|(_, value)| value);
         let name = value("name").and_then(|name| name.get_ref().as_str()).unwrap_or_default().to_owned();
@@ -122,7 +123,7 @@ impl Reader<'_> {
         if !name.is_empty() {
             self.path = format!("{KEY}.{}", quoted(&name));
         }
-        let mut timeout = TIMEOUT_S;
+        let mut timeout = None;
         let (mut command, mut url, mut env, mut trusted) = (None, None, Vec::new(), false);
         let mut tools = BTreeMap::new();
         for (key, value) in table {
@@ -137,7 +138,7 @@ impl Reader<'_> {
                 "url" => url = self.text("url", at, value),
                 "env" => env = self.env(at, value),
                 "timeout_seconds" => {
-                    timeout = self.whole("timeout_seconds", at, value, 1..=30).unwrap_or(timeout);
+                    timeout = self.whole("timeout_seconds", at, value, 1..=30);
                 }
                 "trusted" => trusted = self.switch("trusted", at, value).unwrap_or(trusted),
                 "tools" => tools = self.tools(at, value),
@@ -174,7 +175,8 @@ impl Reader<'_> {
                 Reach::Http { url: url.unwrap_or_default() }
             }
         };
-        ServerConfig { name, reach, timeout: Duration::from_secs(timeout.unsigned_abs()), trusted, tools }
+        let timeout = timeout.map(|seconds| Duration::from_secs(seconds.unsigned_abs()));
+        (ServerConfig { name, reach, timeout: Duration::ZERO, trusted, tools }, timeout)
     }
 
     fn env(&mut self, at: usize, value: &Place<'_>) -> Vec<String> {

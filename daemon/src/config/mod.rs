@@ -33,8 +33,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use session::Profile;
 use tools::http::{CallFacts, Egress};
 use units::Db;
+
+use crate::records::Bounds;
 
 pub use fault::{Fault, Faults, Origin, Problem};
 pub use http_tool::DeclaredTool;
@@ -250,10 +253,18 @@ pub struct Gate {
 pub struct Tools {
     /// Whether the model is offered tools at all.
     pub enabled: bool,
+    /// How often a turn's tools may ask the model to speak again.
+    pub profile: Profile,
+    /// From call to answer where a tool sets no time of its own; 1..=30 s.
+    pub timeout: Duration,
     /// The sensor tool.
     pub warehouse: Warehouse,
     /// The message tool; `None` when it is off.
     pub notify: Option<Notify>,
+    /// The tool that searches documents; `None` when it is off.
+    pub kb: Option<Kb>,
+    /// The tools that change how the device sounds; `None` when they are off.
+    pub device_audio: Option<DeviceAudio>,
     /// Folder that holds one file for each secret of a header; `None` where there are credentials only.
     pub secrets_dir: Option<PathBuf>,
     /// Hosts that the tools of the configuration may call.
@@ -289,6 +300,24 @@ pub struct Notify {
     pub token_env: Option<String>,
     /// How long an answer is waited for; 1..=30 s.
     pub timeout: Duration,
+}
+
+/// `[tools.kb]`, when it is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kb {
+    /// The documents. What is in it is looked at when the tools are built.
+    pub folder: PathBuf,
+    /// Who named it.
+    pub origin: Origin,
+}
+
+/// `[tools.device_audio]`, when it is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceAudio {
+    /// Names of the tools.
+    pub offer: Vec<String>,
+    /// Voices of the model to choose from, that of `provider.voice` first; none where it stays as it is.
+    pub voices: Vec<String>,
 }
 
 /// Where a clip comes from.
@@ -349,6 +378,17 @@ pub struct Log {
     pub level: Level,
     /// Folder for logs of every message to and from the provider; `None` writes none.
     pub wire_dir: Option<PathBuf>,
+    /// Where calls, results and what was said are kept; `None` keeps nothing.
+    pub records: Option<Records>,
+}
+
+/// `log.records` and its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Records {
+    /// The file.
+    pub path: PathBuf,
+    /// How much disk it may take; 1..=1000 MB a file, and 0..=100 files beside it.
+    pub bounds: Bounds,
 }
 
 /// Log levels.

@@ -191,22 +191,30 @@ impl Default for RawGate {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTools {
     pub enabled: bool,
+    pub profile: String,
+    pub timeout_s: i64,
     pub secrets_dir: String,
     pub egress: RawEgress,
     pub call: RawCall,
     pub warehouse: RawWarehouse,
     pub notify: RawNotify,
+    pub kb: RawKb,
+    pub device_audio: RawDeviceAudio,
 }
 
 impl Default for RawTools {
     fn default() -> Self {
         Self {
             enabled: true,
+            profile: "default".into(),
+            timeout_s: 8,
             secrets_dir: String::new(),
             egress: RawEgress::default(),
             call: RawCall::default(),
             warehouse: RawWarehouse::default(),
             notify: RawNotify::default(),
+            kb: RawKb::default(),
+            device_audio: RawDeviceAudio::default(),
         }
     }
 }
@@ -281,6 +289,27 @@ impl Default for RawNotify {
     }
 }
 
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawKb {
+    pub enabled: bool,
+    pub folder: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDeviceAudio {
+    pub enabled: bool,
+    pub offer: Vec<String>,
+    pub voices: Vec<String>,
+}
+
+impl Default for RawDeviceAudio {
+    fn default() -> Self {
+        Self { enabled: false, offer: crate::sound::TOOLS.map(str::to_owned).into(), voices: Vec::new() }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct RawClips(pub BTreeMap<String, String>);
@@ -346,10 +375,19 @@ pub(super) struct RawState {
 pub(super) struct RawLog {
     pub level: String,
     pub wire_dir: String,
+    pub records: String,
+    pub records_max_mb: i64,
+    pub records_keep: i64,
 }
 
 impl Default for RawLog {
     fn default() -> Self {
-        Self { level: "info".into(), wire_dir: String::new() }
+        Self {
+            level: "info".into(),
+            wire_dir: String::new(),
+            records: String::new(),
+            records_max_mb: 10,
+            records_keep: 3,
+        }
     }
 }

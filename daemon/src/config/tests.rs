@@ -109,6 +109,41 @@ fn each_kind_of_fault_has_its_line() {
             "2: tools.notify.enabled = true: expected `tools.notify.url` to be set with it",
         ),
         (
+            "[tools.kb]\nenabled = true",
+            "2: tools.kb.enabled = true: expected `tools.kb.folder` to be set with it",
+        ),
+        (
+            "[tools.kb]\nfolders = \"house\"",
+            "2: unknown key `tools.kb.folders`; did you mean `tools.kb.folder`?",
+        ),
+        (
+            "[tools.device_audio]\noffer = [\"mute\"]",
+            "2: tools.device_audio.offer = [\"mute\"]: expected one or more of those that this device can carry out: set_volume, set_voice, reset_voice",
+        ),
+        (
+            "[tools.device_audio]\noffer = [\"set_voice\"]",
+            "2: tools.device_audio.offer = [\"set_voice\"]: expected `tools.device_audio.voices` to be set with it, or none of \
+             them can be offered",
+        ),
+        (
+            "[tools.device_audio]\nvoices = [\"Kore\"]",
+            "2: tools.device_audio.voices = [\"Kore\"]: expected [], or two or more names of voices to choose from, each once",
+        ),
+        (
+            "[tools.device_audio]\nvoices = [\"Kore\", \"Kore\"]",
+            "2: tools.device_audio.voices = [\"Kore\", \"Kore\"]: expected [], or two or more names of voices to choose from, \
+             each once",
+        ),
+        (
+            "[tools.device_audio]\nvoices = [\"Puck\", \"Zephyr\"]",
+            "2: tools.device_audio.voices = [\"Puck\", \"Zephyr\"]: expected `provider.voice` among them, the usual one: \"Kore\"",
+        ),
+        ("[tools]\nprofile = \"voxy\"", "2: tools.profile = \"voxy\": expected \"default\" or \"voxa\""),
+        ("[tools]\ntimeout_s = 31", "2: tools.timeout_s = 31: expected 1..=30"),
+        ("[log]\nrecords = \"/\"", "2: log.records = \"/\": expected the path of a file: this is a folder"),
+        ("[log]\nrecords_max_mb = 0", "2: log.records_max_mb = 0: expected 1..=1000"),
+        ("[log]\nrecords_keep = 101", "2: log.records_keep = 101: expected 0..=100"),
+        (
             "[clips]\nbell = \"nowhere.wav\"",
             "2: clips.bell = \"nowhere.wav\": expected \"builtin:NAME\" or the path of an audio file that exists",
         ),

@@ -100,7 +100,8 @@ impl Observer for Console {
             Moment::Audio(audio::Event::Levels { input, output }) => self.bar(*input, *output),
             Moment::Audio(audio::Event::DeviceUp { text, .. }) => self.line(at, Who::Device, text),
             Moment::Audio(audio::Event::DeviceDown { text, .. }) => self.line(at, Who::Device, text),
-            Moment::Audio(_) => {}
+            // What they tell has been shown as a notice.
+            Moment::Audio(_) | Moment::Outcome { .. } | Moment::Record(_) => {}
         }
     }
 }

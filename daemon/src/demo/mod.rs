@@ -364,7 +364,12 @@ impl Observer for Witness {
             Moment::Line { text, kind: LineKind::ReadBack } => {
                 testimony.read_back.get_or_insert_with(|| (*text).to_owned());
             }
-            Moment::Line { .. } | Moment::Event(_) | Moment::Audio(_) | Moment::Anomaly(_) => {}
+            Moment::Line { .. }
+            | Moment::Event(_)
+            | Moment::Audio(_)
+            | Moment::Anomaly(_)
+            | Moment::Outcome { .. }
+            | Moment::Record(_) => {}
         }
     }
 }

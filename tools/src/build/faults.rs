@@ -34,8 +34,8 @@ pub(super) fn faults_of(tool: &Declaration, hal: &HalMap) -> Vec<String> {
             "the description has {chars} characters: expected 3..=1000; write a doc comment on the argument struct"
         ));
     }
-    if !TIMEOUT.contains(&tool.timeout) {
-        faults.push(format!("the timeout is {:?}: expected 1 s..=30 s", tool.timeout));
+    if !TIMEOUT.contains(&tool.timeout()) {
+        faults.push(format!("the timeout is {:?}: expected 1 s..=30 s", tool.timeout()));
     }
     faults.extend(consent_faults(tool));
     faults.extend(mark_faults(tool));
@@ -117,10 +117,11 @@ fn mark_faults(tool: &Declaration) -> Vec<String> {
     if marks.lane.as_deref().is_some_and(|lane| lane.trim().is_empty()) {
         faults.push("its lane has no name: call it after the hardware it guards".to_owned());
     }
-    if !marks.job && marks.budget > tool.timeout {
+    if !marks.job && marks.budget > tool.timeout() {
         faults.push(format!(
             "the budget of {:?} is over the timeout of {:?}: it could never be missed",
-            marks.budget, tool.timeout
+            marks.budget,
+            tool.timeout()
         ));
     }
     faults

@@ -33,11 +33,11 @@ pub(super) fn doubts(tool: &Declaration) -> Vec<String> {
         );
     }
     let silent = marks.pre_call.is_none() && marks.waiting.is_none() && !marks.job;
-    if marks.needs_result_now && silent && tool.timeout > SILENCE_MAX {
+    if marks.needs_result_now && silent && tool.timeout() > SILENCE_MAX {
         doubts.push(format!(
             "the person may wait {:?} for it in silence: give it a line to be spoken first (`.pre_call(..)`, \
              `.waiting(..)`; in a configuration `pre_call_message`), or a timeout of at most {SILENCE_MAX:?}",
-            tool.timeout
+            tool.timeout()
         ));
     }
     doubts

@@ -155,20 +155,20 @@ fn arguments_that_change_when_written_back_never_reach_a_person() {
 
 #[test]
 fn a_gate_that_panics_or_says_nothing_is_a_fault() {
+    // For some arguments only: for all of them the set is not built.
     let gate = |summary: fn(&Value) -> String| {
-        let tools = ToolSet::builder()
-            .tool(
-                ErasedTool::dynamic("pay", "Pays.", json!({"type": "object"}), |args, _| async move {
-                    Json(args)
-                })
-                .gate(Gate::voice(summary)),
-            )
-            .build()
-            .unwrap();
+        let schema = json!({"type": "object", "properties": {"sum": {"type": "integer"}}});
+        let pay = ErasedTool::dynamic("pay", "Pays.", schema, |args, _| async move { Json(args) });
+        let tools = ToolSet::builder().tool(pay.gate(Gate::voice(summary))).build().unwrap();
         tools.find("pay").unwrap().summary(&json!({})).unwrap()
     };
-    assert_eq!(gate(|_| panic!("a bug in the gate")), Err("the pay tool failed".to_owned()));
-    assert_eq!(gate(|_| "  ".to_owned()), Err("the arguments cannot be put into words".to_owned()));
+    let panics = |args: &Value| match args["sum"].as_i64() {
+        Some(sum) => format!("Pay {sum}."),
+        None => panic!("a bug in the gate"),
+    };
+    assert_eq!(gate(panics), Err("the pay tool failed".to_owned()));
+    let silent = |args: &Value| args["sum"].as_i64().map(|sum| format!("Pay {sum}.")).unwrap_or_default();
+    assert_eq!(gate(silent), Err("the arguments cannot be put into words".to_owned()));
 }
 
 #[test]

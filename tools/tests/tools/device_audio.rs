@@ -10,18 +10,31 @@ struct Recorder {
     sound: Mutex<Sound>,
     orders: Mutex<Vec<String>>,
     voices: Vec<String>,
+    /// Another voice comes with the next connection only.
+    later: bool,
     fault: Mutex<Option<AudioError>>,
 }
 
 impl Recorder {
     fn with_voices(voices: &[&str]) -> Arc<Self> {
-        let sound = Sound { rate_percent: 100, voice: "anna".to_owned(), volume_percent: 50, muted: false };
-        Arc::new(Self {
+        Arc::new(Self::of(voices))
+    }
+
+    fn of(voices: &[&str]) -> Self {
+        let sound = Sound {
+            rate_percent: 100,
+            voice: "anna".to_owned(),
+            next_voice: None,
+            volume_percent: 50,
+            muted: false,
+        };
+        Self {
             sound: Mutex::new(sound),
             orders: Mutex::default(),
             voices: voices.iter().map(|&voice| voice.to_owned()).collect(),
+            later: false,
             fault: Mutex::default(),
-        })
+        }
     }
 
     fn order(
@@ -55,12 +68,19 @@ impl DeviceAudio for Recorder {
         self.voices.clone()
     }
 
+    fn voice_takes_time(&self) -> bool {
+        !self.later
+    }
+
     fn set_rate(&self, percent: u16) -> BoxFuture<'static, Result<Sound, AudioError>> {
         self.order(format!("rate {percent}"), |sound| sound.rate_percent = percent)
     }
 
     fn set_voice(&self, voice: &str) -> BoxFuture<'static, Result<Sound, AudioError>> {
-        self.order(format!("voice {voice}"), |sound| sound.voice = voice.to_owned())
+        self.order(format!("voice {voice}"), |sound| {
+            let name = voice.to_owned();
+            if self.later { sound.next_voice = Some(name) } else { sound.voice = name }
+        })
     }
 
     fn set_volume(&self, percent: u8) -> BoxFuture<'static, Result<Sound, AudioError>> {
@@ -151,6 +171,20 @@ async fn the_voice_is_changed_and_given_back() {
     assert_eq!(call(&tools, "reset_voice", json!({})).await.body["message"], "Your voice is anna.");
     assert_eq!(recorder.orders(), ["voice ben", "voice anna"]);
     assert!(tools.prepare("set_voice", &json!({"voice": "carl"})).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_129_a_voice_that_comes_later_is_told_as_one_and_nobody_waits_for_it() {
+    let recorder = Arc::new(Recorder { later: true, ..Recorder::of(&["anna", "ben"]) });
+    let tools = kit(&recorder);
+    assert_eq!(tools.warnings(), []);
+    assert_eq!(tools.find("set_voice").unwrap().pre_call(), None);
+    let shaped = call(&tools, "set_voice", json!({"voice": "ben"})).await;
+    assert_eq!(
+        shaped.body["message"],
+        "Your voice is still anna. It will be ben when the connection is next made, at the latest in the next conversation."
+    );
+    assert_eq!(shaped.events[0].1["next_voice"], "ben");
 }
 
 #[tokio::test(start_paused = true)]

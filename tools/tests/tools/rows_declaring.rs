@@ -131,6 +131,17 @@ fn t08_timeouts() {
 }
 
 #[test]
+fn row_142_a_set_has_a_time_for_tools_that_set_none() {
+    let seconds = Duration::from_secs;
+    let set = ToolSet::builder().timeout(seconds(3)).tool(average());
+    let set = set.tool(average().named("own").timeout(seconds(5))).build().unwrap();
+    let time = |name: &str| set.find(name).unwrap().timeout();
+    assert_eq!((time("weekly_average"), time("own")), (seconds(3), seconds(5)));
+    let found = faults(ToolSet::builder().timeout(seconds(31)).tool(average()).build()).concat();
+    assert!(found.contains("the timeout is 31s: expected 1 s..=30 s"), "{found}");
+}
+
+#[test]
 fn t10_outbound_needs_a_gate_or_a_reason() {
     let found = faults(build(tool(weekly_average))).concat();
     assert!(found.contains("it is outbound and has no gate"), "{found}");
@@ -138,6 +149,48 @@ fn t10_outbound_needs_a_gate_or_a_reason() {
     assert_eq!(set.find("weekly_average").unwrap().ungated(), Some("it only adds up"));
     let gate = Gate::voice(|args: &Week| format!("Average week {}.", args.week));
     assert!(build(tool(weekly_average).gate(gate)).is_ok());
+}
+
+#[test]
+fn f3_a_sentence_that_cannot_be_rendered_stops_the_build() {
+    let schema = json!({"type": "object", "properties": {
+        "phone": {"type": "string", "pattern": "^[0-9 ]+$"}, "name": {"type": "string"},
+    }});
+    type Ask = fn(&Value) -> String;
+    let tried = |ask: Ask, slots: fn(&Value) -> Vec<String>| {
+        let dial = ErasedTool::dynamic("dial", "Calls when asked to.", schema.clone(), |_, _| async {});
+        build(dial.gate(Gate::voice(ask).slots(slots)))
+    };
+    let none = |_: &Value| Vec::new();
+    let phone = |args: &Value| vec![args["phone"].as_str().unwrap_or_default().to_owned()];
+    let good: Ask = |args| format!("Call {} on 9 8 7 6 5, 4 3 2 1 0.", args["name"]);
+    assert!(tried(good, phone).is_ok(), "a number may be said digit by digit");
+    for (ask, slots, expected) in [
+        (
+            (|_| panic!("a bug in the gate")) as Ask,
+            none as fn(&Value) -> Vec<String>,
+            "the sentence to be agreed to cannot be rendered for {\"name\":\"98765 43210\",\"phone\":\"98765 43210\"}: \
+             the dial tool failed",
+        ),
+        (|_| " ".to_owned(), none, ": the arguments cannot be put into words"),
+        (|_| "Call them. ".repeat(15), none, "the sentence to be agreed to has 164 characters for "),
+        (
+            |_| "Call them.".to_owned(),
+            phone,
+            "the slot \"98765 43210\" is not in the sentence to be agreed to",
+        ),
+        (good, |_| panic!("a bug in the slots"), "the slots of the sentence cannot be rendered for "),
+    ] {
+        let found = faults(tried(ask, slots)).concat();
+        assert!(found.starts_with("tool `dial`: ") && found.contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn f3_arguments_that_cannot_be_guessed_are_left_to_the_call() {
+    let schema = json!({"type": "object", "properties": {"code": {"type": "string", "pattern": "^Q{7}$"}}});
+    let open = ErasedTool::dynamic("open", "Opens when asked to.", schema, |_, _| async {});
+    assert!(build(open.gate(Gate::voice(|_: &Value| String::new()))).is_ok());
 }
 
 #[test]

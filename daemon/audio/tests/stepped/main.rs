@@ -184,6 +184,36 @@ fn ducking_lowers_and_restores() {
 }
 
 #[test]
+fn row_129_the_volume_is_what_ducking_lowers_and_comes_back_to() {
+    let speaker = sim::Speaker::new(Hz::K24);
+    let mut rig = Rig::new(Config::new(Source::Silence, Sink::Sim(speaker.clone())));
+    rig.play(A, Pcm::new(Hz::K24, vec![10_000i16; 48_000]));
+    rig.run(MS(300));
+    rig.tell(Command::Volume(Db(-20.0)));
+    rig.run(MS(300));
+    rig.tell(Command::Duck(Db(20.0)));
+    rig.run(MS(300));
+    rig.tell(Command::Volume(Db(0.0)));
+    rig.run(MS(300));
+    rig.tell(Command::Duck(Db(0.0)));
+    rig.run(MS(300));
+    let played = speaker.recorded();
+    let levels = [6_000, 13_000, 20_000, 27_000, 34_000].map(|at| played.samples()[at]);
+    assert_eq!(levels, [10_000, 1_000, 100, 1_000, 10_000]);
+    let step = played.samples().windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap();
+    assert!(step < 100, "largest step {step}");
+
+    for (asked, played) in [(f32::NAN, 0), (f32::INFINITY, 32_767)] {
+        let speaker = sim::Speaker::new(Hz::K24);
+        let mut rig = Rig::new(Config::new(Source::Silence, Sink::Sim(speaker.clone())));
+        rig.tell(Command::Volume(Db(asked)));
+        rig.play(A, Pcm::new(Hz::K24, vec![10_000i16; 24_000]));
+        rig.run(MS(600));
+        assert_eq!(speaker.recorded().samples()[10_000], played, "{asked}");
+    }
+}
+
+#[test]
 fn too_loud_is_limited_and_counted() {
     let speaker = sim::Speaker::new(Hz::K24);
     let config = Config { volume: Db(12.0), ..Config::new(Source::Silence, Sink::Sim(speaker.clone())) };

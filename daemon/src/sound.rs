@@ -1,0 +1,200 @@
+//! How the device sounds, as far as a tool may change it: its volume, and the voice that the next connection has. The pace
+//! of the model's speech is what the provider sends, and a microphone that a tool has switched off could not be switched
+//! on again by anybody, so neither is offered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use audio::Command;
+use tools::BoxFuture;
+use tools::device_audio::{AudioError, DeviceAudio, Sound as State, VOLUME_PERCENT};
+use units::Db;
+
+use crate::voice::Voice;
+
+/// Names of the tools that this device can carry out.
+pub const TOOLS: [&str; 3] = ["set_volume", "set_voice", "reset_voice"];
+
+/// Those of them that need voices to choose from.
+pub const VOICE_TOOLS: [&str; 2] = ["set_voice", "reset_voice"];
+
+/// How often it is looked whether the audio worker has taken an order, and how often at most: a second in all, a hundred
+/// times what it needs.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS_MAX: u32 = 100;
+
+/// Pace of speech that is not changed, in percent.
+const RATE_PERCENT: u16 = 100;
+
+/// The sound of the device behind one audio worker and the links of one dialer.
+#[derive(Debug)]
+pub struct Sound {
+    audio: Option<audio::Handle>,
+    volume_percent: Arc<AtomicU8>,
+    voice: Voice,
+    voices: Vec<String>,
+}
+
+impl Sound {
+    /// The sound of a worker that was started at `volume`, without which the volume cannot be changed. The next link is made
+    /// with `voice`, which may become any of `voices`.
+    #[must_use]
+    pub fn new(audio: Option<audio::Handle>, volume: Db, voice: Voice, voices: Vec<String>) -> Self {
+        Self { audio, volume_percent: Arc::new(AtomicU8::new(percent(volume))), voice, voices }
+    }
+}
+
+impl DeviceAudio for Sound {
+    fn sound(&self) -> State {
+        state(self.volume_percent.load(Ordering::Relaxed), &self.voice)
+    }
+
+    fn voices(&self) -> Vec<String> {
+        self.voices.clone()
+    }
+
+    fn voice_takes_time(&self) -> bool {
+        // It is noted, and that is all.
+        false
+    }
+
+    fn set_rate(&self, _: u16) -> BoxFuture<'static, Result<State, AudioError>> {
+        cannot("the pace of the provider's speech is not changed here")
+    }
+
+    fn set_voice(&self, voice: &str) -> BoxFuture<'static, Result<State, AudioError>> {
+        if !self.voices.iter().any(|known| known == voice) {
+            return cannot("there is no such voice");
+        }
+        self.voice.want(voice);
+        let sound = self.sound();
+        Box::pin(async move { Ok(sound) })
+    }
+
+    fn set_volume(&self, percent: u8) -> BoxFuture<'static, Result<State, AudioError>> {
+        let percent = percent.clamp(*VOLUME_PERCENT.start(), *VOLUME_PERCENT.end());
+        let (audio, volume) = (self.audio.clone(), Arc::clone(&self.volume_percent));
+        let voice = self.voice.clone();
+        Box::pin(async move {
+            let Some(audio) = audio else {
+                return Err(AudioError::Failed("no audio worker runs here".to_owned()));
+            };
+            obeyed(&audio, Command::Volume(level(percent))).await?;
+            volume.store(percent, Ordering::Relaxed);
+            Ok(state(percent, &voice))
+        })
+    }
+
+    fn mute(&self) -> BoxFuture<'static, Result<State, AudioError>> {
+        cannot("nothing on this device switches the microphone on again")
+    }
+}
+
+/// Gives an order and waits until it holds.
+async fn obeyed(audio: &audio::Handle, command: Command) -> Result<(), AudioError> {
+    let before = audio.counters().turns;
+    audio
+        .command(command)
+        .map_err(|_| AudioError::Failed("the audio worker takes no commands".to_owned()))?;
+    for _ in 0..LOOKS_MAX {
+        // The turn under way may have looked for orders before this one came; the next one cannot have.
+        if audio.counters().turns >= before + 2 {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Err(AudioError::Failed("the audio worker does not move".to_owned()))
+}
+
+fn cannot(why: &str) -> BoxFuture<'static, Result<State, AudioError>> {
+    let error = AudioError::Unsupported(why.to_owned());
+    Box::pin(async move { Err(error) })
+}
+
+fn state(volume_percent: u8, voice: &Voice) -> State {
+    State {
+        rate_percent: RATE_PERCENT,
+        voice: voice.of_connection().unwrap_or_default(),
+        next_voice: voice.next(),
+        volume_percent,
+        muted: false,
+    }
+}
+
+/// The level of a volume: percent of the amplitude at 0 dB, so that 10 % is -20 dB and can still be heard.
+fn level(percent: u8) -> Db {
+    Db::from_amplitude(f32::from(percent) / 100.0)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+fn percent(level: Db) -> u8 {
+    (level.amplitude() * 100.0).round().clamp(0.0, 100.0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]
+
+    use audio::{Engine, Priority, Sink, Source, sim};
+    use units::{Hz, Pcm, UtteranceId};
+
+    use super::*;
+    use crate::demo::step_through;
+
+    #[tokio::test(start_paused = true)]
+    async fn row_129_a_volume_holds_when_its_order_comes_back() {
+        let speaker = sim::Speaker::new(Hz::K24);
+        let config = audio::Config::new(Source::Silence, Sink::Sim(speaker.clone()));
+        let (stepper, handle) = Engine::stepped(config, |_| true).unwrap();
+        let utterance = UtteranceId(1);
+        let pcm = Pcm::new(Hz::K24, vec![10_000i16; 48_000]);
+        handle.command(Command::Append { utterance, priority: Priority::Reply, pcm }).unwrap();
+        let sound = Sound::new(Some(handle), Db(-6.0), Voice::new(None), Vec::new());
+        assert_eq!(sound.sound().volume_percent, 50);
+        let orders = async {
+            let quiet = sound.set_volume(10).await.unwrap();
+            assert_eq!(quiet.volume_percent, 10);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            // Nothing is less than what can be heard.
+            assert_eq!(sound.set_volume(0).await.unwrap().volume_percent, 10);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            speaker.recorded().samples().last().copied()
+        };
+        assert_eq!(step_through(stepper, orders).await, Some(1_000));
+        assert_eq!(sound.sound().volume_percent, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn row_129_an_order_that_nobody_takes_fails_and_changes_nothing() {
+        let config = audio::Config::new(Source::Silence, Sink::Null);
+        let (_stepper, handle) = Engine::stepped(config, |_| true).unwrap();
+        let of = |audio| Sound::new(audio, Db(0.0), Voice::new(None), Vec::new());
+        let stuck = of(Some(handle));
+        assert_eq!(
+            stuck.set_volume(30).await,
+            Err(AudioError::Failed("the audio worker does not move".to_owned()))
+        );
+        assert_eq!(stuck.sound().volume_percent, 100);
+        let absent = of(None);
+        assert!(matches!(absent.set_volume(30).await, Err(AudioError::Failed(_))));
+        assert!(matches!(absent.mute().await, Err(AudioError::Unsupported(_))));
+    }
+    #[tokio::test]
+    async fn row_129_another_voice_is_that_of_the_next_connection_and_this_one_keeps_its_own() {
+        let voices = ["Kore", "Puck"].map(str::to_owned);
+        let voice = Voice::new(Some("Kore".to_owned()));
+        let sound = Sound::new(None, Db(0.0), voice.clone(), voices.into());
+        assert_eq!(voice.connect().as_deref(), Some("Kore"));
+        let told = |sound: State| (sound.voice, sound.next_voice);
+        let puck_next = ("Kore".to_owned(), Some("Puck".to_owned()));
+        assert_eq!(told(sound.set_voice("Puck").await.unwrap()), puck_next);
+        assert_eq!(told(sound.sound()), puck_next);
+        assert_eq!(told(sound.set_voice("Kore").await.unwrap()), ("Kore".to_owned(), None));
+        sound.set_voice("Puck").await.unwrap();
+        assert_eq!(voice.connect().as_deref(), Some("Puck"));
+        assert_eq!(told(sound.sound()), ("Puck".to_owned(), None));
+        assert!(matches!(sound.set_voice("Charon").await, Err(AudioError::Unsupported(_))));
+        assert_eq!(told(sound.sound()), ("Puck".to_owned(), None));
+    }
+}
