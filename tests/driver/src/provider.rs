@@ -36,6 +36,7 @@ impl Driver {
     /// The connection is lost. It stays so until [`Driver::provider_resumes`] or [`Driver::provider_begins_anew`].
     pub async fn provider_drops(&mut self) {
         self.link = Link::Gone;
+        self.away = true;
         self.turn_open = false;
         let text = "the connection was lost".to_owned();
         self.feed(Input::LinkClosed(LinkFailure { cause: FailureCause::Transient, text }));
@@ -79,7 +80,7 @@ impl Driver {
         self.settle().await;
     }
 
-    /// The provider says that it will close the connection after `left`.
+    /// The provider says that it will close the connection after `left`. It is there for the next one.
     pub async fn provider_leaves(&mut self, left: Duration) {
         self.provider(ProviderEvent::GoAway { left: Some(left) });
         self.settle().await;
@@ -101,9 +102,12 @@ impl Driver {
         );
     }
 
-    /// Takes the connection that was asked for.
+    /// Takes the connection that was asked for, if one was.
     pub(crate) fn answer_the_dial(&mut self) {
-        let Link::Dialled { resume } = std::mem::replace(&mut self.link, Link::Up) else { return };
+        let Link::Dialled { resume } = &self.link else { return };
+        let resume = resume.clone();
+        self.link = Link::Up;
+        self.away = false;
         if let Some(setup) = self.script.setup(resume.as_deref()) {
             self.log.wire.push(setup);
         }

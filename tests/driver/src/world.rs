@@ -35,6 +35,8 @@ pub struct Driver {
     pub(crate) tools: ToolSet,
     pub(crate) script: Script,
     pub(crate) link: Link,
+    /// The provider cannot be reached.
+    pub(crate) away: bool,
     pub(crate) room: Room,
     pub(crate) log: Log,
     /// Every call of the model, by its handle.
@@ -85,6 +87,7 @@ impl Driver {
             tools,
             script,
             link: Link::Gone,
+            away: false,
             room: Room::default(),
             log: Log::default(),
             asked: Vec::new(),
@@ -148,6 +151,9 @@ impl Driver {
     pub(crate) async fn settle(&mut self) {
         for _ in 0..ROUNDS {
             self.report();
+            if !self.away {
+                self.answer_the_dial();
+            }
             tokio::select! {
                 biased;
                 finished = self.toolbox.finished() => self.on_finished(finished),

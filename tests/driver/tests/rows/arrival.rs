@@ -43,6 +43,18 @@ row!(t22_view_changes_within_a_turn, script, {
     assert_eq!(d.model_calls("set_lamp", json!({})).await.status(), "success");
 });
 
+row!(t23_names_of_an_earlier_view, script, {
+    let (tools, _) = shop();
+    let shown = tools.view(["look_up"]);
+    let mut d = Driver::new(tools, script);
+    d.user_says("please").await;
+    assert_eq!(d.model_calls("set_lamp", json!({})).await.status(), "success");
+    d.view().show(shown);
+    d.user_says("again").await;
+    let answer = d.model_calls("no_such", json!({})).await;
+    assert_eq!(answer.body()["available_tools"], json!(["look_up"]));
+});
+
 row!(t24_same_id_twice, script, {
     let (mut d, runs) = asked(script).await;
     let call = d.model_asks("set_lamp", json!({"wait_ms": 100})).await;

@@ -51,6 +51,19 @@ async fn t95_uplink_comes_back_on_every_path_gemini() {
     }
 }
 
+row!(a_provider_that_leaves_is_there_again, script, {
+    let resumes = script.profile().resumes;
+    let (mut d, _) = asked(script).await;
+    d.advance(ms(40_000)).await;
+    d.provider_leaves(ms(10_000)).await;
+    d.advance(ms(20_000)).await;
+    assert_eq!(d.model_calls("look_up", json!({})).await.status(), "success");
+    let ups = d.timeline().into_iter().filter(|line| line["kind"] == "link" && line["state"] == "up");
+    let ups: Vec<_> = ups.map(|line| line["text"].as_str().unwrap().to_owned()).collect();
+    let again = if resumes { "the conversation goes on" } else { "a fresh conversation" };
+    assert_eq!(ups, ["a fresh conversation", again]);
+});
+
 row!(t96_resumed_or_fresh, script, {
     let resumes = script.profile().resumes;
     let (mut d, _) = asked(script).await;

@@ -7,6 +7,7 @@
 mod after;
 mod arrival;
 mod ending;
+mod gate;
 mod interruption;
 mod link;
 mod running;

@@ -1,9 +1,11 @@
 //! The conformance suite, over tools that stand it and one that does not.
 
+use std::sync::Arc;
+
 use driver::conformance::Suite;
 use driver::{Driver, Script};
 use serde_json::{Value, json};
-use tools::{Cx, ErasedTool, Gate, ToolResult, ToolSet};
+use tools::{Cx, ErasedTool, Gate, Hal, ToolResult, ToolSet};
 
 use crate::shop;
 
@@ -54,4 +56,21 @@ async fn what_is_logged_can_be_read() {
         d.warnings().into_iter().filter(|line| line.contains("over the 20ms budget")).collect();
     assert_eq!(slow.len(), 1, "{slow:?}");
     assert!(slow[0].starts_with("tool Tools.look_up took 412ms"), "{slow:?}");
+}
+
+/// Weighs what lies on the scale. Use it when somebody asks.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Weigh {}
+
+struct Scale(u32);
+
+#[tokio::test(start_paused = true)]
+async fn one_function_with_a_fake() {
+    async fn weigh(_: Weigh, scale: Hal<Scale>, cx: Cx) -> ToolResult {
+        cx.emit("weight", scale.0);
+        ToolResult::ok(format!("It weighs {} grams.", scale.0))
+    }
+    let (answer, events) = Driver::for_tool(weigh).hal(Arc::new(Scale(740))).call(json!({})).await;
+    assert_eq!(answer["message"], "It weighs 740 grams.");
+    assert_eq!((events[0].name.as_str(), &events[0].payload), ("weight", &json!(740)));
 }
