@@ -328,9 +328,9 @@ fn http_tools(mut builder: ToolSetBuilder, config: &Config) -> (ToolSetBuilder, 
     let encrypted = config.http_tools.iter().any(|declared| declared.tool.target.is_encrypted());
     let client = match HttpClient::new(if encrypted { Trust::System } else { Trust::Nobody }) {
         Ok(client) => client,
-        Err(fault) => {
+        Err(cause) => {
             // None of them can work, and for one reason.
-            faults.push(BuildError { tool: first.tool.name.clone(), fault: crate::fault::chain(&fault) });
+            faults.push(BuildError { tool: first.tool.name.clone(), fault: fault::chain(&cause) });
             return (builder, faults);
         }
     };

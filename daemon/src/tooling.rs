@@ -17,6 +17,10 @@ use crate::provider::Declaration;
 /// How long the start waits for the servers. Who is not ready by then has its tools offered in a later conversation.
 pub const SETTLE_LIMIT: Duration = Duration::from_secs(4);
 
+/// How long a command such as `voiced check` waits for them: it has nothing else to do, and what it says of a server that
+/// is slow to start would be wrong.
+pub const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+
 /// The tools of this process, and those of the servers that were up when the conversation began. Clones share all of it.
 #[derive(Clone, Debug)]
 pub struct Tooling {
@@ -129,9 +133,9 @@ done"#;
         let tooling = Tooling::new(native(), Servers::start([scale(["sh", "-c", SERVER])]));
         let catalog = Toolbox::new(tooling.clone(), Identity::load(None)).catalog();
         tooling.settle().await;
-        assert_eq!(catalog.names(), ["own"], "the conversation has begun without it");
+        assert_eq!(catalog.view(), ["own"], "the conversation has begun without it");
         assert!(tooling.renew().find("scale_weigh").is_some());
-        assert_eq!(catalog.names(), ["own", "scale_weigh"]);
+        assert_eq!(catalog.view(), ["own", "scale_weigh"]);
         assert!(catalog.spec("scale_weigh").is_some());
         assert!(catalog.prepare("scale_weigh", &json!({})).is_ok());
     }

@@ -16,6 +16,9 @@ if [ ! -x "$server" ]; then
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check mcp-server-time==2026.10.19
 fi
 
+# The first start compiles it, which is nobody's fault.
+"$server" --help >/dev/null
+
 cat >"$config" <<TOML
 [[mcp]]
 name = "clock"
@@ -44,7 +47,8 @@ refused=$("$voiced" tools test clock_get_current_time --args '{"timezone": "No/W
 holds 'it["status"] == "error" and "No/Where" in str(it["response"])' <<<"$refused"
 
 for process in /proc/[0-9]*/cmdline; do
-    if tr '\0' ' ' <"$process" 2>/dev/null | grep -qF "$server --local"; then
+    # One that has ended meanwhile cannot be read.
+    if { tr '\0' ' ' <"$process"; } 2>/dev/null | grep -qF "$server --local"; then
         echo "a server was left behind: $process" >&2
         exit 1
     fi

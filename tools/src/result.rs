@@ -235,20 +235,19 @@ impl ToolError {
 
     /// Cause and causes of the cause, for the log.
     pub(crate) fn chain(&self) -> String {
-        let mut text = String::new();
-        let mut next: Option<&(dyn Error + 'static)> = match &self.cause {
-            Some(cause) => Some(cause.as_ref()),
-            None => None,
-        };
-        while let Some(error) = next {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&error.to_string());
-            next = error.source();
-        }
-        text
+        self.cause.as_ref().map(|cause| chain(cause.as_ref())).unwrap_or_default()
     }
+}
+
+/// The error with its causes.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
 }
 
 impl fmt::Debug for ToolError {

@@ -96,10 +96,11 @@ pub(crate) struct Ledger {
     jobs: BTreeMap<CallKey, Running>,
     /// Calls that their tool still has and that are owed no answer any more.
     loose: BTreeMap<CallKey, (Running, Loose)>,
-    /// Ids of this conversation that got a place, and those that were refused without one: apart, so that a flood of
-    /// the one kind does not drive out the other.
+    /// Ids of this conversation that got a place, those that were refused without one, and those that were taken back:
+    /// apart, so that a flood of one kind does not drive out the others.
     seen: VecDeque<String>,
     refused: VecDeque<String>,
+    taken_back: VecDeque<String>,
     pub(crate) finished: Finished,
 }
 
@@ -140,8 +141,8 @@ impl Ledger {
     /// Whether a call of this conversation with this id has, had or is owed an answer, as far as is remembered.
     pub(crate) fn knows(&self, conversation: u64, id: Option<&str>) -> bool {
         id.is_some_and(|id| {
-            self.seen.iter().chain(&self.refused).any(|known| known == id)
-                || self.by_id(conversation, id).is_some()
+            let mut remembered = self.seen.iter().chain(&self.refused).chain(&self.taken_back);
+            remembered.any(|known| known == id) || self.by_id(conversation, id).is_some()
         })
     }
 
@@ -149,6 +150,7 @@ impl Ledger {
     pub(crate) fn forget_ids(&mut self) {
         self.seen.clear();
         self.refused.clear();
+        self.taken_back.clear();
     }
 
     /// The next call's key.

@@ -11,7 +11,7 @@ use super::{EXIT_CONFIG, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
-use crate::tooling::{self, SETTLE_LIMIT};
+use crate::tooling::{self, COMMAND_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
 pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
@@ -81,7 +81,7 @@ fn with_servers(
     };
     let Joined { tools, left_out } = runtime.block_on(async {
         let servers = tooling::servers(config);
-        cautions.extend(servers.settled(SETTLE_LIMIT).await);
+        cautions.extend(servers.settled(COMMAND_LIMIT).await);
         servers.joined(&native)
     });
     for left in left_out {

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, runtime};
 use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
@@ -17,7 +17,7 @@ use crate::supervise;
 
 /// Runs the daemon until it is asked to stop.
 pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(cause) => {
             return fail(EXIT_INTERNAL, format_args!("the async runtime cannot be started: {cause}"));

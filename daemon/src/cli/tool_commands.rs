@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
 use crate::toolbox::{self, run_alone};
-use crate::tooling::{self, SETTLE_LIMIT};
+use crate::tooling::{self, COMMAND_LIMIT};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -70,7 +70,7 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
 fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
     let servers = runtime.block_on(async {
         let servers = tooling::servers(config);
-        for missing in servers.settled(SETTLE_LIMIT).await {
+        for missing in servers.settled(COMMAND_LIMIT).await {
             note(format_args!("caution: {missing}"));
         }
         servers

@@ -1,6 +1,5 @@
 //! The one way this crate speaks HTTP: no redirect, no retry, no proxy, TLS by the provider of the process.
 
-use std::error::Error;
 use std::net::IpAddr;
 
 use reqwest::{Client, Url, redirect, retry};
@@ -65,12 +64,5 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// The error with its causes, without the URL, whose query holds what a person said.
 pub(crate) fn chain(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
+    crate::result::chain(&error.without_url())
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use units::{CallKey, Instant};
 
-use super::{Asked, Ledger};
+use super::{Asked, Ledger, push_bounded};
 use crate::tool::{Effect, OnBargeIn, OutcomeStatus};
 
 /// Whether an answer asks the model to speak.
@@ -183,9 +183,15 @@ impl Ledger {
 
     /// A call that will never be answered: its place is gone.
     pub(crate) fn void(&mut self, call: CallKey) {
-        self.asked.remove(&call);
+        let owed = self.asked.remove(&call).and_then(|asked| asked.id);
         if let Some((response, place)) = self.find(call) {
-            self.responses[response].places.remove(place);
+            let given = match self.responses[response].places.remove(place) {
+                Place::Answered(given) => given.id,
+                Place::Owed(_) => None,
+            };
+            if let Some(id) = owed.or(given) {
+                push_bounded(&mut self.taken_back, &id);
+            }
             self.responses.retain(|response| !response.places.is_empty());
         }
     }

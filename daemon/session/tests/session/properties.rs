@@ -20,6 +20,8 @@ fn provider_step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::TurnComplete),
         1 => Just(Step::Interrupted),
         6 => (0..TOOLS.len(), 0i64..2).prop_map(|(tool, arg)| Step::Call(tool, arg)),
+        2 => vec(0..TOOLS.len(), 1..5).prop_map(Step::Together),
+        1 => prop::bool::weighted(0.8).prop_map(Step::Show),
         1 => (0usize..8).prop_map(Step::CallAgain),
         1 => (0usize..8).prop_map(Step::TakeBack),
         4 => (0usize..4, status()).prop_map(|(call, status)| Step::Outcome(call, status)),
@@ -172,6 +174,21 @@ fn a_flood_does_not_make_a_repeated_call_a_fresh_one() {
     assert_eq!(world.answered(), 2 + 64 + 256);
 }
 
+/// What the provider took back stays taken back, however many calls come after it.
+#[test]
+fn a_flood_does_not_bring_back_what_was_taken_back() {
+    let mut world = run(Engage::Always, vec![Step::Ready(false, false)]);
+    world.calls(&["look_up"]);
+    world.take(Step::TakeBack(0));
+    for _ in 0..5 {
+        world.calls(&["no_such"; 64]);
+    }
+    world.take(Step::CallAgain(320));
+    world.fall_silent();
+    assert!(world.log.iter().any(|line| line.contains("duplicate id=id1")), "{:#?}", world.log);
+    assert_eq!(world.answered(), 320);
+}
+
 /// A call that the conversation before never saw answered does not stand for one of this that happens to have its id.
 #[test]
 fn a_fresh_conversation_has_ids_of_its_own() {
@@ -251,6 +268,9 @@ proptest! {
         prop_assert!(world.open_replies.is_empty());
         if snapshot.link == LinkState::Up || snapshot.phase == Phase::Off {
             prop_assert_eq!(&world.arrived, &world.settled);
+        }
+        if snapshot.link == LinkState::Up {
+            prop_assert_eq!(world.unanswered(), Vec::<&str>::new());
         }
     }
 

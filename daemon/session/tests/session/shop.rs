@@ -67,7 +67,7 @@ fn marked(name: &str) -> Option<ToolSpec> {
             ..read
         },
         "make_report" => ToolSpec { job: true, needs_result_now: true, ..read },
-        "next_page" => ToolSpec { repeatable: true, ..local },
+        "next_page" => ToolSpec { repeatable: true, parallel: true, ..local },
         "ring_bell" => ToolSpec { ungated: true, independent: true, ..outbound },
         "see_left" => ToolSpec { parallel: true, lane: Some("left".into()), ..read },
         "see_right" => ToolSpec { parallel: true, lane: Some("right".into()), ..read },
@@ -79,6 +79,23 @@ fn marked(name: &str) -> Option<ToolSpec> {
 
 pub fn is_guarded(name: &str) -> bool {
     name == "send_fax" || TOOLS.iter().any(|tool| tool.0 == name && tool.1 == Effect::Outbound && !tool.2)
+}
+
+pub fn is_job(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.job)
+}
+
+pub fn is_parallel(name: &str) -> bool {
+    marked(name).is_some_and(|spec| spec.parallel && spec.effect == Effect::Read)
+}
+
+pub fn lane(name: &str) -> Option<String> {
+    marked(name)?.lane
+}
+
+/// It acts on the world outside, or ends the session.
+pub fn waits_for_speech(name: &str) -> bool {
+    Shop::new(Stock::Full).spec(name).is_some_and(|spec| spec.effect == Effect::Outbound || spec.ends_session)
 }
 
 impl Shop {

@@ -1,20 +1,23 @@
 //! The world around the session in the property tests: a driver that keeps its side of the contract, and a small model of
 //! what may happen, checked at every output.
 
+mod calls;
+mod checks;
 mod exchanges;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use session::{
     Capabilities, Config, Engage, FailureCause, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
     Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
 };
 use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
 
-use crate::shop::{Shop, Stock};
-use crate::{render, shop};
+use crate::render;
+use crate::shop::{Shop, Shown, Stock};
+use checks::Active;
 
 /// Something the world around the session does.
 #[derive(Clone, Debug)]
@@ -33,6 +36,10 @@ pub enum Step {
     CallOwed(usize),
     /// One response with this many calls.
     Batch(usize),
+    /// One response with these.
+    Together(Vec<usize>),
+    /// The catalog shows little, or all.
+    Show(bool),
     TakeBack(usize),
     Outcome(usize, OutcomeStatus),
     EffectBegun(usize),
@@ -54,7 +61,7 @@ pub enum Step {
     Stop,
 }
 
-pub const TOOLS: [&str; 8] = [
+pub const TOOLS: [&str; 18] = [
     "end_session",
     "look_up",
     "open_gate",
@@ -63,6 +70,16 @@ pub const TOOLS: [&str; 8] = [
     "send_text",
     "set_volume",
     "no_such",
+    "ask_service",
+    "bolt_door",
+    "find_part",
+    "make_report",
+    "next_page",
+    "ring_bell",
+    "see_left",
+    "see_right",
+    "send_fax",
+    "tidy_up",
 ];
 
 const GUARDED: [&str; 2] = ["open_gate", "send_text"];
@@ -92,6 +109,16 @@ pub struct World {
     /// Calls given and answers sent, by conversation and id.
     asked: BTreeMap<(u64, String), u32>,
     answers: BTreeMap<(u64, String), u32>,
+    /// Of each call the response and its place there.
+    order: BTreeMap<(u64, String), (u64, usize)>,
+    responses: u64,
+    taken_back: BTreeSet<(u64, String)>,
+    active: Vec<Active>,
+    /// A link has been told to keep the microphone shut while it waits for an answer.
+    hold: bool,
+    jobs_run: usize,
+    jobs_told: usize,
+    shown: Shown,
     /// Calls that arrived, and calls that were answered or closed.
     pub arrived: BTreeSet<CallKey>,
     pub settled: BTreeSet<CallKey>,
@@ -115,8 +142,8 @@ pub struct World {
 impl World {
     pub fn new(engage: Engage) -> Self {
         let config = Config { engage, ..Config::default() };
+        let shop = Shop::new(Stock::Full);
         let mut world = Self {
-            session: Session::new(config, Box::new(Shop::new(Stock::Full)), 7),
             now: Duration::ZERO,
             calls_made: 0,
             ids_made: 0,
@@ -130,6 +157,15 @@ impl World {
             conversation: 0,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
+            order: BTreeMap::new(),
+            responses: 0,
+            taken_back: BTreeSet::new(),
+            active: Vec::new(),
+            hold: false,
+            jobs_run: 0,
+            jobs_told: 0,
+            shown: shop.shown(),
+            session: Session::new(config, Box::new(shop), 7),
             arrived: BTreeSet::new(),
             settled: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -188,6 +224,7 @@ impl World {
             Output::PlayEnd { utterance } => assert!(self.open_replies.remove(&utterance)),
             Output::Speak { utterance, text, kind } => {
                 self.playing.push((utterance, false));
+                assert!(kind != LineKind::PreCall || !self.speaking, "nobody is talked over");
                 if kind == LineKind::ReadBack {
                     self.questions.insert(utterance, text);
                 }
@@ -197,36 +234,15 @@ impl World {
                 self.flushed.extend(self.playing.iter().map(|(utterance, _)| *utterance));
                 self.open_replies.clear();
             }
-            Output::Run(permit) => {
-                self.running.push(permit.call_key());
-                if shop::is_guarded(permit.name()) {
-                    self.guarded_runs += 1;
-                    let grant = permit.grant().expect("a guarded call spends an approval");
-                    assert!(self.grants.insert(grant.0), "an approval is spent once");
-                    let summary = summary(permit.name(), permit.args());
-                    let agreed_to = self.agreed_to[&grant.0].as_str();
-                    assert_eq!(
-                        agreed_to,
-                        format!("{summary} Is that right?"),
-                        "what runs is what was read out"
-                    );
-                    assert!(
-                        self.grants.len() <= self.agreements,
-                        "each approval has an agreement of its own"
-                    );
-                } else {
-                    assert_eq!(permit.grant(), None);
-                }
-            }
+            Output::Run(permit) => self.on_run(&permit),
+            Output::Cancel { call } => self.not_active(call),
             Output::Send(Intent::Answer(answers)) => {
-                assert!(self.transport != Transport::Closing && !answers.is_empty());
-                for answer in answers {
-                    assert!(answer.body.is_object());
-                    let id = answer.id.expect("every call of this world has an id");
-                    let count = self.answers.entry((self.conversation, id)).or_default();
-                    *count += 1;
-                    assert_eq!(*count, 1, "a call has one answer");
-                }
+                assert_ne!(self.transport, Transport::Closing);
+                self.on_answers(answers);
+            }
+            Output::Send(Intent::Note(text)) if text.starts_with("[result of make_report") => {
+                self.jobs_told += 1;
+                assert!(self.jobs_told <= self.jobs_run, "a job is told of once");
             }
             Output::Notice(Notice::GateGranted { grant, .. }) => {
                 assert!(self.agreed_after, "what was said to something else is not an agreement");
@@ -234,8 +250,14 @@ impl World {
                 self.agreed_to.insert(grant.0, question);
             }
             Output::Notice(Notice::CallArrived { call, .. }) => assert!(self.arrived.insert(call)),
-            Output::Notice(Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }) => {
+            Output::Notice(
+                ref notice @ (Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }),
+            ) => {
+                let closed = matches!(notice, Notice::CallClosed { .. });
                 assert!(self.settled.insert(call), "a call is answered or closed once");
+                if closed {
+                    self.not_active(call);
+                }
             }
             Output::Notice(Notice::Link { state: LinkState::Up, ref text, .. })
                 if text == "a fresh conversation" =>
@@ -251,7 +273,6 @@ impl World {
             Output::Send(_)
             | Output::Duck
             | Output::Unduck
-            | Output::Cancel { .. }
             | Output::Event(_)
             | Output::Notice(_)
             | Output::Ended { .. } => {}
@@ -313,14 +334,31 @@ impl World {
                 let names: Vec<_> = ["look_up", "no_such"].into_iter().cycle().take(size).collect();
                 self.calls(&names);
             }
+            Step::Together(tools) => {
+                let names: Vec<_> = tools.into_iter().map(|tool| TOOLS[tool]).collect();
+                self.calls(&names);
+            }
+            Step::Show(all) => {
+                let little = vec!["look_up".to_owned(), "see_left".to_owned()];
+                *self.shown.lock().unwrap() = (!all).then_some(little);
+            }
             Step::TakeBack(back) => {
                 if let Some((id, _)) = self.ids.iter().rev().nth(back).cloned() {
+                    // What is due is decided before it is taken back.
+                    self.give(Input::Timeout);
+                    let key = (self.conversation, id.clone());
+                    // Past the first 256 of a response a call may have been dropped unseen.
+                    let seen = self.order.get(&key).is_some_and(|(_, place)| *place < 256);
+                    if self.is_up() && seen && !self.answers.contains_key(&key) {
+                        self.taken_back.insert(key);
+                    }
                     self.provider(ProviderEvent::CallsCancelled(vec![id]));
                 }
             }
             Step::Outcome(place, status) => {
                 if place < self.running.len() {
                     let call = self.running.remove(place);
+                    self.not_active(call);
                     let outcome = Outcome {
                         status,
                         body: json!({"status": "from the tool", "message": "the user said yes"}),
@@ -347,6 +385,7 @@ impl World {
             }
             Step::Finished(place, cut) => self.finish_playing(place, cut),
             Step::Ready(resumed, hold) => {
+                self.hold |= hold;
                 self.provider(ProviderEvent::Ready {
                     resumed,
                     capabilities: Capabilities {
@@ -374,42 +413,6 @@ impl World {
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }
-    }
-
-    pub fn call(&mut self, name: &str, arg: i64) {
-        let args = json!({"phone": "12345", "text": arg.to_string(), "n": arg});
-        let id = Some(self.next_id(name));
-        self.give_calls(vec![ProviderCall { id, name: name.to_owned(), args }]);
-    }
-
-    /// One response with all these calls, each with an id of its own and arguments that no other has.
-    pub fn calls(&mut self, names: &[&str]) {
-        let calls = names.iter().map(|name| {
-            self.calls_made += 1;
-            let args = json!({"q": self.calls_made});
-            ProviderCall { id: Some(self.next_id(name)), name: (*name).to_owned(), args }
-        });
-        let calls = calls.collect();
-        self.give_calls(calls);
-    }
-
-    fn next_id(&mut self, name: &str) -> String {
-        self.ids_made += 1;
-        let id = format!("id{}", self.ids_made);
-        self.ids.push((id.clone(), name.to_owned()));
-        id
-    }
-
-    fn give_calls(&mut self, calls: Vec<ProviderCall>) {
-        for id in calls.iter().filter_map(|call| call.id.clone()) {
-            *self.asked.entry((self.conversation, id)).or_default() += 1;
-        }
-        self.provider(ProviderEvent::Calls(calls));
-    }
-
-    /// Calls that were answered.
-    pub fn answered(&self) -> usize {
-        self.answers.len()
     }
 
     fn speak(&mut self, ago: u64) {
@@ -487,11 +490,4 @@ impl World {
             self.wait(1000);
         }
     }
-}
-
-fn summary(name: &str, args: &Value) -> String {
-    if name == "open_gate" {
-        return "Open the gate.".to_owned();
-    }
-    format!("Send '{}' to {}.", args["text"].as_str().unwrap(), args["phone"].as_str().unwrap())
 }
