@@ -209,7 +209,11 @@ impl Suite {
         for tool in self.tools.iter() {
             for trouble in Trouble::ALL {
                 for script in Script::all() {
-                    let name = script.profile().name;
+                    let profile = script.profile();
+                    if trouble == Trouble::TakenBack && !profile.takes_back {
+                        continue;
+                    }
+                    let name = profile.name;
                     let text = self.in_trouble(tool, trouble, script).await;
                     faults.extend(text.map(|text| fault(tool, trouble.check(), format!("{text} ({name})"))));
                 }
@@ -275,6 +279,9 @@ impl Suite {
             Trouble::SpokenOver => driver.user_barges_in(Duration::from_millis(500)).await,
         }
         driver.advance(ALL_OVER).await;
+        if let Some(fault) = driver.protocol_faults().first() {
+            return Some(format!("the provider is sent what it does not take: {fault}"));
+        }
         match driver.answers(call) {
             1 => panicked(&driver),
             0 if trouble.may_go_unanswered() => panicked(&driver),

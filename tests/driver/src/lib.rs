@@ -48,6 +48,23 @@
 //! }
 //! ```
 //!
+//! # What happens when
+//! - **The person**: [`user_says`](Driver::user_says) when it is quiet, [`user_turn`](Driver::user_turn) and
+//!   [`noise`](Driver::noise) of a given length, [`user_barges_in`](Driver::user_barges_in) over what is heard,
+//!   [`user_approves`](Driver::user_approves) and [`user_declines`](Driver::user_declines) a question of the gate.
+//! - **The model**: [`model_says`](Driver::model_says), [`model_calls`](Driver::model_calls) and its kin, a call
+//!   [in pieces](Driver::model_begins_call), and [`model_done`](Driver::model_done).
+//! - **The provider**: [`provider_drops`](Driver::provider_drops), [`provider_resumes`](Driver::provider_resumes),
+//!   [`provider_begins_anew`](Driver::provider_begins_anew), [`provider_leaves`](Driver::provider_leaves),
+//!   [`provider_lags`](Driver::provider_lags), [`server_cancels`](Driver::server_cancels).
+//! - **The clock**: [`advance`](Driver::advance). **The device**: [`stops`](Driver::stops) and
+//!   [`restarts`](Driver::restarts).
+//!
+//! What came of it: [`agent_is_heard`](Driver::agent_is_heard) for speech, lines and clips,
+//! [`screen_shows`](Driver::screen_shows), [`expect_effects`](Driver::expect_effects), [`turn`](Driver::turn),
+//! [`next_context`](Driver::next_context), [`wire`](Driver::wire), [`timeline`](Driver::timeline),
+//! [`warnings`](Driver::warnings), [`protocol_faults`](Driver::protocol_faults).
+//!
 //! # Contract
 //! Inside a current-thread runtime whose clock is paused. Time passes in the verbs only, and by as much as what they
 //! describe takes: speech at 60 ms a character, a tool as long as it sleeps. What the device says is played meanwhile.
@@ -56,8 +73,9 @@
 //! A failed expectation panics with what was seen instead; so does a script that makes no sense.
 //!
 //! # What there is not
-//! Gates by touch and by button, and with them taps, presses, the open questions on the screen, a crash between two
-//! steps of an effect, and a restart: the daemon asks by voice only.
+//! The daemon asks by voice only and takes nothing from a screen. So there are no taps, presses and open questions on a
+//! screen, and no events from an app to the agent: what an app knows reaches the model through your tools, and through
+//! [`Driver::view`]. Effects are not written down, so a crash between two steps of one cannot be looked into.
 //!
 //! [`conformance`] runs a tool set through what every tool must stand.
 
@@ -69,6 +87,7 @@ mod log;
 mod model;
 mod person;
 mod provider;
+mod realtime;
 mod room;
 mod script;
 mod seen;

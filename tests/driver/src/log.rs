@@ -17,8 +17,10 @@ pub(crate) struct Log {
     /// What the model was told since it last did something.
     pub(crate) context: Vec<Value>,
     pub(crate) uplink: Vec<(Duration, bool)>,
-    /// Calls that acted on the world, and whose they were.
-    pub(crate) effects: BTreeMap<CallKey, String>,
+    /// Calls that acted on the world, by the start of the daemon and their key in it, and whose they were.
+    pub(crate) effects: BTreeMap<(u32, CallKey), String>,
+    /// What the provider does not take.
+    pub(crate) faults: Vec<String>,
     pub(crate) ended: Option<&'static str>,
 }
 
@@ -32,7 +34,7 @@ impl Log {
     }
 
     /// Once for each call, whatever tells of it.
-    pub(crate) fn effect(&mut self, call: CallKey, name: &str) {
+    pub(crate) fn effect(&mut self, call: (u32, CallKey), name: &str) {
         self.effects.entry(call).or_insert_with(|| name.to_owned());
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use session::{Input, ProviderEvent};
+use session::{GateState, Input, ProviderEvent};
 
+use crate::realtime::Said;
 use crate::room::spoken_for;
 use crate::world::Driver;
 
@@ -15,6 +16,9 @@ const BREATH: Duration = Duration::from_millis(200);
 
 /// The longest that anything queued is waited for.
 const QUIET_LIMIT: Duration = Duration::from_secs(300);
+
+/// Longer than a transcript needs to count as final.
+const UNDERSTOOD: Duration = Duration::from_millis(500);
 
 /// What the provider needs to hear of somebody before it cuts its own reply.
 const PROVIDER_HEARS: Duration = Duration::from_millis(300);
@@ -54,6 +58,49 @@ impl Driver {
         self.user_ends("").await;
     }
 
+    /// The question of the gate is heard to its end. What the person is asked to agree to.
+    ///
+    /// # Panics
+    /// If none is open, or it is not heard.
+    pub async fn question_is_heard(&mut self) -> String {
+        self.plays_out().await;
+        match self.session.snapshot().gate {
+            GateState::Waiting { summary } => summary,
+            other => {
+                panic!("no question waits for its answer: {other:?}; this was heard: {:#?}", self.heard())
+            }
+        }
+    }
+
+    /// The person hears the question to its end and agrees. What they have agreed to; it does not run before the model
+    /// makes its call again.
+    ///
+    /// # Panics
+    /// If there is no question, or the answer does not count.
+    pub async fn user_approves(&mut self) -> String {
+        let summary = self.question_is_heard().await;
+        self.user_says("Yes, that's right.").await;
+        self.advance(UNDERSTOOD).await;
+        match self.session.snapshot().gate {
+            GateState::Granted { .. } => summary,
+            other => panic!("the yes does not count: {other:?}"),
+        }
+    }
+
+    /// The person hears the question to its end and says no.
+    ///
+    /// # Panics
+    /// If there is no question, or it is not over.
+    pub async fn user_declines(&mut self) -> String {
+        let summary = self.question_is_heard().await;
+        self.user_says("No.").await;
+        self.advance(UNDERSTOOD).await;
+        match self.session.snapshot().gate {
+            GateState::Clear => summary,
+            other => panic!("the no does not count: {other:?}"),
+        }
+    }
+
     /// A sound of this length that is no speech, whatever is playing.
     pub async fn noise(&mut self, span: Duration) {
         self.make_sound(span).await;
@@ -70,11 +117,15 @@ impl Driver {
     pub async fn user_ends(&mut self, text: &str) {
         let since = self.speech_since.take().expect("`user_begins` comes before `user_ends`");
         let voiced = self.now() - since;
-        if self.turn_open && voiced >= PROVIDER_HEARS {
+        let provider_hears = voiced >= PROVIDER_HEARS;
+        if provider_hears && self.turn_is_open() {
             self.provider(ProviderEvent::Interrupted);
             self.model_done().await;
         }
         self.feed(Input::SpeechEnded { voiced });
+        if provider_hears && self.realtime.is_some() {
+            self.say([Said::Committed]);
+        }
         if !text.is_empty() {
             self.last_words = text.to_owned();
             self.provider(ProviderEvent::UserText(text.to_owned()));

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use session::{FailureCause, Input, LinkFailure, ProviderCall, ProviderEvent};
+use serde_json::Value;
+use session::{FailureCause, Input, Intent, LinkFailure, ProviderCall, ProviderEvent};
+use units::Instant;
 
 use crate::model::Call;
+use crate::realtime::Said;
 use crate::world::Driver;
 
 /// The longest that the daemon is waited for to try again: past its longest wait.
@@ -21,6 +24,15 @@ pub(crate) enum Link {
     Up,
 }
 
+/// Something that the provider has said and the daemon has not heard.
+#[derive(Clone, Debug)]
+pub(crate) enum OnItsWay {
+    /// What any provider says.
+    Event(ProviderEvent),
+    /// What one says that speaks when it is asked to.
+    Said(Said),
+}
+
 /// What a provider says again when it takes up a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
@@ -33,11 +45,11 @@ pub enum Replay {
 }
 
 impl Driver {
-    /// The connection is lost. It stays so until [`Driver::provider_resumes`] or [`Driver::provider_begins_anew`].
+    /// The connection is lost, with what was on its way. It stays so until [`Driver::provider_resumes`] or
+    /// [`Driver::provider_begins_anew`].
     pub async fn provider_drops(&mut self) {
-        self.link = Link::Gone;
+        self.link_is_gone();
         self.away = true;
-        self.turn_open = false;
         let text = "the connection was lost".to_owned();
         self.feed(Input::LinkClosed(LinkFailure { cause: FailureCause::Transient, text }));
         self.settle().await;
@@ -45,6 +57,9 @@ impl Driver {
 
     /// The daemon tries again and the provider takes up the conversation, if it is one that can; else this is
     /// [`Driver::provider_begins_anew`]. The provider says again what `replay` says.
+    ///
+    /// # Panics
+    /// If the daemon does not try: the connection was not lost, or the session is over.
     pub async fn provider_resumes(&mut self, replay: Replay) {
         self.is_dialled().await;
         self.answer_the_dial();
@@ -58,7 +73,7 @@ impl Driver {
             Replay::OpenCalls => {
                 let open = self.calls_without_answer();
                 let again: Vec<ProviderCall> =
-                    open.iter().map(|call| self.asked[call.at()].call.clone()).collect();
+                    open.iter().map(|call| self.provider_call(*call).clone()).collect();
                 self.provider(ProviderEvent::Calls(again));
             }
         }
@@ -66,6 +81,9 @@ impl Driver {
     }
 
     /// The daemon tries again and the provider knows nothing of what was.
+    ///
+    /// # Panics
+    /// If the daemon does not try: the connection was not lost, or the session is over.
     pub async fn provider_begins_anew(&mut self) {
         self.is_dialled().await;
         self.link = Link::Dialled { resume: None };
@@ -74,22 +92,112 @@ impl Driver {
     }
 
     /// The provider takes calls back.
+    ///
+    /// # Panics
+    /// If it is one that does not: see [`Profile::takes_back`](crate::Profile::takes_back).
     pub async fn server_cancels(&mut self, calls: &[Call]) {
-        let ids = calls.iter().filter_map(|call| self.id(*call)).collect();
+        assert!(self.profile().takes_back, "{} takes no calls back", self.profile().name);
+        let ids = calls.iter().filter_map(|call| self.provider_call(*call).id.clone()).collect();
         self.provider(ProviderEvent::CallsCancelled(ids));
         self.settle().await;
     }
 
-    /// The provider says that it will close the connection after `left`. It is there for the next one.
+    /// The provider will close the connection after `left`: it says so, or its adapter knows. It is there for the next.
     pub async fn provider_leaves(&mut self, left: Duration) {
         self.provider(ProviderEvent::GoAway { left: Some(left) });
         self.settle().await;
     }
 
+    /// What the provider and the model say from here on is not heard until [`Driver::provider_is_heard_again`]; what the
+    /// daemon says arrives as ever. For races between the two.
+    pub fn provider_lags(&mut self) {
+        self.lagging = true;
+    }
+
+    /// What was on its way arrives, in order, and what is said from here on at once.
+    pub async fn provider_is_heard_again(&mut self) {
+        self.lagging = false;
+        self.drain();
+        self.settle().await;
+    }
+
+    /// The provider begins a response by itself, as one does that has heard the end of a turn, and says nothing yet. It is
+    /// active until the model is done. For a provider that has no responses this is nothing.
+    pub async fn provider_begins_response(&mut self) {
+        if let Some((_, peer)) = &mut self.realtime {
+            let said = peer.begin();
+            self.say(said);
+        }
+        self.settle().await;
+    }
+
+    /// What the daemon sent that the provider does not take: a second answer to a call, one to a call that was taken back
+    /// or that another conversation made, a message out of place. It should be empty whatever the test does.
+    #[must_use]
+    pub fn protocol_faults(&self) -> &[String] {
+        &self.log.faults
+    }
+
     /// The provider says something, if it is there.
     pub(crate) fn provider(&mut self, event: ProviderEvent) {
         if self.link == Link::Up {
-            self.feed(Input::Provider(event));
+            self.on_its_way.push_back(OnItsWay::Event(event));
+            self.drain();
+        }
+    }
+
+    /// The same for one that speaks when it is asked to.
+    pub(crate) fn say(&mut self, said: impl IntoIterator<Item = Said>) {
+        if self.link == Link::Up {
+            self.on_its_way.extend(said.into_iter().map(OnItsWay::Said));
+            self.drain();
+        }
+    }
+
+    /// The next thing that arrives.
+    pub(crate) fn next_said(&mut self) -> Option<OnItsWay> {
+        if self.lagging { None } else { self.on_its_way.pop_front() }
+    }
+
+    /// What it means to the session.
+    pub(crate) fn heard_as(&mut self, now: Instant, said: OnItsWay) -> Vec<ProviderEvent> {
+        match (said, &mut self.realtime) {
+            (OnItsWay::Event(event), _) => vec![event],
+            (OnItsWay::Said(said), Some((adapter, _))) => adapter.hear(now, said),
+            (OnItsWay::Said(_), None) => Vec::new(),
+        }
+    }
+
+    /// Asks for a response if one is wanted and the way is free.
+    pub(crate) fn ask_for_speech(&mut self) {
+        let now = self.now();
+        let request = match (&mut self.realtime, &self.link) {
+            (Some((adapter, _)), Link::Up) => adapter.request(now),
+            (Some(_) | None, _) => None,
+        };
+        if let Some(request) = request {
+            self.send(request);
+        }
+    }
+
+    /// Sends one message.
+    pub(crate) fn send(&mut self, message: Value) {
+        if let Some((_, peer)) = &mut self.realtime {
+            match peer.take(&message) {
+                Ok(said) => self.on_its_way.extend(said.into_iter().map(OnItsWay::Said)),
+                Err(fault) => self.log.faults.push(fault),
+            }
+        }
+        self.log.wire.push(message);
+    }
+
+    /// Whether the answers of `intent` are the provider's to have.
+    pub(crate) fn judge(&mut self, intent: &Intent) {
+        let Intent::Answer(answers) = intent else { return };
+        for answer in answers {
+            if let Err(why) = self.answer_is_due(answer) {
+                self.log.faults.push(format!("an answer to {why}: {answer:?}"));
+            }
         }
     }
 
@@ -106,23 +214,36 @@ impl Driver {
     pub(crate) fn answer_the_dial(&mut self) {
         let Link::Dialled { resume } = &self.link else { return };
         let resume = resume.clone();
-        self.link = Link::Up;
-        self.away = false;
-        if let Some(setup) = self.script.setup(resume.as_deref()) {
-            self.log.wire.push(setup);
-        }
-        self.feed(Input::LinkOpened);
         let capabilities = self.script.capabilities();
         let (resumes, resumed) = (capabilities.resumes, resume.is_some());
+        self.link = Link::Up;
+        self.away = false;
+        self.conversation += u32::from(!(resumes && resumed));
+        if let Some(setup) = self.script.setup(resume.as_deref()) {
+            self.send(setup);
+        }
+        self.feed(Input::LinkOpened);
         self.provider(ProviderEvent::Ready { resumed: resumed && resumes, capabilities });
         if resumes {
             self.provider(ProviderEvent::ResumeHandle(Some("handle".to_owned())));
         }
     }
 
+    /// Nothing more of this connection is heard or said.
+    pub(crate) fn link_is_gone(&mut self) {
+        self.link = Link::Gone;
+        self.turn_open = false;
+        self.on_its_way.clear();
+        self.lagging = false;
+        self.lose_calls();
+        if let Some(ends) = &mut self.realtime {
+            *ends = Default::default();
+        }
+    }
+
     pub(crate) fn on_disconnect(&mut self) {
-        if std::mem::replace(&mut self.link, Link::Gone) != Link::Gone {
-            self.turn_open = false;
+        if self.link != Link::Gone {
+            self.link_is_gone();
             let text = "closed by us".to_owned();
             self.feed_later(Input::LinkClosed(LinkFailure { cause: FailureCause::Requested, text }));
         }

@@ -1,6 +1,6 @@
 //! The loudspeaker: what is played after what, and how much of it was heard. It makes no sound and takes its time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use session::{Input, LineKind, Spoken};
@@ -12,8 +12,8 @@ const PER_CHARACTER: Duration = Duration::from_millis(60);
 /// The shortest thing that is said.
 const SHORTEST: Duration = Duration::from_millis(300);
 
-/// How long a clip lasts here, whatever it is.
-pub(crate) const CLIP: Duration = Duration::from_millis(500);
+/// How long a clip lasts of which nothing else was said.
+const CLIP: Duration = Duration::from_millis(500);
 
 /// How long `text` takes to say.
 pub(crate) fn spoken_for(text: &str) -> Duration {
@@ -52,6 +52,7 @@ pub(crate) struct Room {
     queue: Vec<Utterance>,
     reports: VecDeque<Input>,
     heard: Vec<Heard>,
+    clips: BTreeMap<String, Duration>,
 }
 
 impl Room {
@@ -73,7 +74,10 @@ impl Room {
 
     /// Queues something of the device's own.
     pub(crate) fn own(&mut self, id: UtteranceId, what: Spoken, text: &str) {
-        let span = if what == Spoken::Clip { CLIP } else { spoken_for(text) };
+        let span = match what {
+            Spoken::Clip => self.clips.get(text).copied().unwrap_or(CLIP),
+            Spoken::Line(_) | Spoken::Reply => spoken_for(text),
+        };
         self.admit(id, what, text, span, true);
     }
 
@@ -83,6 +87,17 @@ impl Room {
             let heard = dropped.started.map_or(Duration::ZERO, |started| (now - started).min(dropped.span));
             self.over(now, dropped, heard, true);
         }
+    }
+
+    /// Drops everything, and nobody is there to be told.
+    pub(crate) fn fall_silent(&mut self, now: Instant) {
+        self.flush(now);
+        self.reports.clear();
+    }
+
+    /// How long a clip lasts.
+    pub(crate) fn clip_lasts(&mut self, clip: &str, span: Duration) {
+        self.clips.insert(clip.to_owned(), span);
     }
 
     /// Something is heard or waits to be.

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use session::{Answer, Capabilities, FollowUp, Intent};
 use tools::{Secret, ToolSet, build_instruction};
-use voiced::provider::GeminiConfig;
+use voiced::provider::{Declaration, GeminiConfig};
 use voiced::tooling::declarations;
+
+use crate::realtime;
 
 /// The model that [`Script::gemini`] speaks to.
 const GEMINI: &str = "gemini-3.8-live";
@@ -18,8 +20,10 @@ pub struct Script {
 
 #[derive(Clone, Debug)]
 enum Wire {
-    /// The messages of the real encoder.
+    /// The messages of the daemon's own encoder.
     Gemini(Box<GeminiConfig>),
+    /// Those of a provider that speaks when it is asked to.
+    Realtime { instruction: String, tools: Vec<Declaration> },
     /// What the session asks of any provider, before an encoder writes it.
     Seam(Capabilities),
 }
@@ -33,6 +37,10 @@ pub struct Profile {
     pub holds_uplink: bool,
     /// An answer can say on the wire when the model should speak about it.
     pub schedules: bool,
+    /// The model speaks about an answer when it is asked to, by a request of which one can be active at a time.
+    pub speaks_when_asked: bool,
+    /// It takes calls back.
+    pub takes_back: bool,
     /// A lost connection can be resumed, with the calls that were open.
     pub resumes: bool,
     /// It can be told something at any time.
@@ -46,24 +54,24 @@ impl Script {
         Self::gemini_model(GEMINI)
     }
 
-    /// The Gemini Live model with this id, written to by the daemon's own encoder.
+    /// The Gemini Live model of this id, such as `gemini-3.8-live`.
     #[must_use]
     pub fn gemini_model(model: &str) -> Self {
         let config = GeminiConfig::new(model, Secret::new(""));
         Self { name: model.to_owned(), wire: Wire::Gemini(Box::new(config)) }
     }
 
-    /// A provider of the other kind: free while calls are open, without resumption, told when to speak by a request of
-    /// its own. There is no encoder for it yet: [`Driver::wire`](crate::Driver::wire) gives what the session asks of
-    /// it, each entry named `seam`.
+    /// A provider that behaves as OpenAI Realtime does: free while calls are open, calls in pieces, without resumption,
+    /// and its model speaks about an answer only when a request asks for it, of which it takes one at a time. The daemon
+    /// has no encoder for it: the messages are those of this crate's own.
     #[must_use]
     pub fn openai() -> Self {
-        let capabilities =
-            Capabilities { hold_uplink_during_calls: false, resumes: false, takes_notes: true };
-        Self::seam("openai-realtime", capabilities)
+        let wire = Wire::Realtime { instruction: String::new(), tools: Vec::new() };
+        Self { name: "openai-realtime".to_owned(), wire }
     }
 
-    /// A provider that can do this, and has no encoder.
+    /// A provider that can do this, and has no encoder: [`Driver::wire`](crate::Driver::wire) gives what the session asks
+    /// of it, each entry named `seam`.
     #[must_use]
     pub fn seam(name: &str, capabilities: Capabilities) -> Self {
         Self { name: name.to_owned(), wire: Wire::Seam(capabilities) }
@@ -78,17 +86,29 @@ impl Script {
     /// What it can do.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        let Capabilities { hold_uplink_during_calls: holds_uplink, resumes, takes_notes } =
+        let Capabilities { hold_uplink_during_calls: holds_uplink, resumes, takes_notes, .. } =
             self.capabilities();
-        Profile { name: self.name.clone(), holds_uplink, schedules: self.schedules(), resumes, takes_notes }
+        Profile {
+            name: self.name.clone(),
+            holds_uplink,
+            schedules: self.schedules(),
+            speaks_when_asked: self.is_realtime(),
+            takes_back: !self.is_realtime(),
+            resumes,
+            takes_notes,
+        }
     }
 
     /// Declares `tools` to it.
-    pub(crate) fn declare(&mut self, tools: &ToolSet) {
+    pub(crate) fn declare(&mut self, set: &ToolSet) {
         match &mut self.wire {
             Wire::Gemini(config) => {
-                config.instruction = build_instruction("", "", &tools.rules());
-                config.tools = declarations(tools);
+                config.instruction = build_instruction("", "", &set.rules());
+                config.tools = declarations(set);
+            }
+            Wire::Realtime { instruction, tools } => {
+                *instruction = build_instruction("", "", &set.rules());
+                *tools = declarations(set);
             }
             Wire::Seam(_) => {}
         }
@@ -97,7 +117,18 @@ impl Script {
     pub(crate) fn capabilities(&self) -> Capabilities {
         match &self.wire {
             Wire::Gemini(config) => config.capabilities(),
+            Wire::Realtime { .. } => {
+                Capabilities { hold_uplink_during_calls: false, resumes: false, takes_notes: true }
+            }
             Wire::Seam(capabilities) => capabilities.clone(),
+        }
+    }
+
+    /// It speaks when it is asked to, and its adapter is [`realtime::Adapter`].
+    pub(crate) const fn is_realtime(&self) -> bool {
+        match self.wire {
+            Wire::Realtime { .. } => true,
+            Wire::Gemini(_) | Wire::Seam(_) => false,
         }
     }
 
@@ -105,14 +136,16 @@ impl Script {
     pub(crate) fn setup(&self, resume: Option<&str>) -> Option<Value> {
         match &self.wire {
             Wire::Gemini(config) => Some(parsed(&config.setup_message(resume))),
+            Wire::Realtime { instruction, tools } => Some(realtime::setup(instruction, tools)),
             Wire::Seam(_) => None,
         }
     }
 
-    /// What is sent for `intent`, if anything is.
+    /// What is sent for `intent`, if anything is, where no adapter of ours writes it.
     pub(crate) fn written(&self, intent: &Intent) -> Option<Value> {
         match &self.wire {
             Wire::Gemini(config) => config.message(intent).as_deref().map(parsed),
+            Wire::Realtime { .. } => None,
             Wire::Seam(_) => Some(json!({ "seam": seam(intent) })),
         }
     }
@@ -122,7 +155,7 @@ impl Script {
         let Wire::Gemini(config) = &self.wire else { return false };
         let mut config = config.clone();
         let name = "probe".to_owned();
-        config.tools = vec![voiced::provider::Declaration {
+        config.tools = vec![Declaration {
             name: name.clone(),
             description: String::new(),
             schema: json!({"type": "object"}),

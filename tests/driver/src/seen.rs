@@ -31,7 +31,7 @@ impl Driver {
     pub fn turn(&self) -> Turn {
         let open = self.session.snapshot().calls;
         let mut turn = Turn {
-            completed: self.speech_since.is_none() && !self.turn_open && open.is_empty(),
+            completed: self.speech_since.is_none() && !self.turn_is_open() && open.is_empty(),
             speechless: true,
             ..Turn::default()
         };
@@ -62,8 +62,8 @@ impl Driver {
         self.log.notices.iter().filter_map(record).collect()
     }
 
-    /// Every message to the provider, in order; microphone audio is none. For Gemini what the daemon's own encoder writes;
-    /// for a provider without one what the session asked of it, under `seam`.
+    /// Every message to the provider, in order; microphone audio is none. For Gemini what the daemon's own encoder writes,
+    /// for OpenAI what this crate's does; for a provider without one what the session asked of it, under `seam`.
     #[must_use]
     pub fn wire(&self) -> &[Value] {
         &self.log.wire
@@ -79,6 +79,21 @@ impl Driver {
     #[must_use]
     pub fn events(&self) -> &[ClientEvent] {
         &self.log.events
+    }
+
+    /// The payload of the next event for the screen of this name: of those not yet taken in this way, which are passed over
+    /// up to there.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn screen_shows(&mut self, name: &str) -> Value {
+        let fresh = &self.log.events[self.asserted_events..];
+        let Some(at) = fresh.iter().position(|event| event.name == name) else {
+            panic!("no `{name}` is shown: {fresh:#?}");
+        };
+        let payload = fresh[at].payload.clone();
+        self.asserted_events += at + 1;
+        payload
     }
 
     /// The daemon's timeline, one object for each moment, as `voiced demo` writes it.
@@ -111,6 +126,11 @@ impl Driver {
     #[must_use]
     pub fn heard(&self) -> &[Heard] {
         self.room.heard()
+    }
+
+    /// How long `clip` lasts when it is played: half a second if nobody says.
+    pub fn clip_lasts(&mut self, clip: &str, span: Duration) {
+        self.room.clip_lasts(clip, span);
     }
 
     /// When the microphone was let out (`true`) and shut.

@@ -18,7 +18,8 @@ use voiced::watch::{Moment, Observer};
 
 use crate::log::{Log, Pages};
 use crate::model::Asked;
-use crate::provider::Link;
+use crate::provider::{Link, OnItsWay};
+use crate::realtime::{Adapter, Peer};
 use crate::room::Room;
 use crate::script::{self, Script};
 use crate::warnings::Warnings;
@@ -37,6 +38,14 @@ pub struct Driver {
     pub(crate) link: Link,
     /// The provider cannot be reached.
     pub(crate) away: bool,
+    /// Both ends of the adapter, where the provider speaks when it is asked to.
+    pub(crate) realtime: Option<(Adapter, Peer)>,
+    /// What the provider has said and the daemon has not heard.
+    pub(crate) on_its_way: VecDeque<OnItsWay>,
+    /// It stays on its way.
+    pub(crate) lagging: bool,
+    /// Conversations that the provider has begun.
+    pub(crate) conversation: u32,
     pub(crate) room: Room,
     pub(crate) log: Log,
     /// Every call of the model, by its handle.
@@ -46,14 +55,17 @@ pub struct Driver {
     pub(crate) keys: BTreeMap<CallKey, usize>,
     /// What the model is saying.
     pub(crate) saying: String,
-    /// The model's turn is not closed.
+    /// The model's turn is not closed, where it has no responses.
     pub(crate) turn_open: bool,
     pub(crate) speech_since: Option<Instant>,
     pub(crate) last_words: String,
-    /// How much of what was heard has been asserted.
+    /// How much of what was heard, and of what was shown, has been asserted.
     pub(crate) asserted: usize,
+    pub(crate) asserted_events: usize,
     /// Tools that were given a call and have not ended it.
     pub(crate) dispatched: BTreeMap<CallKey, (String, Effect)>,
+    /// How often the daemon was started.
+    pub(crate) starts: u32,
     inputs: VecDeque<Input>,
     timeline: Timeline<Pages>,
     pages: Pages,
@@ -76,6 +88,7 @@ impl Driver {
         config.retry.jitter_percent = 0;
         script.declare(&tools);
         let toolbox = Toolbox::new(tools.clone(), Identity::fixed());
+        let realtime = script.is_realtime().then(Default::default);
         let warnings = Warnings::default();
         let collecting = warnings.collect();
         let pages = Pages::default();
@@ -88,6 +101,10 @@ impl Driver {
             script,
             link: Link::Gone,
             away: false,
+            realtime,
+            on_its_way: VecDeque::new(),
+            lagging: false,
+            conversation: 0,
             room: Room::default(),
             log: Log::default(),
             asked: Vec::new(),
@@ -98,7 +115,9 @@ impl Driver {
             speech_since: None,
             last_words: String::new(),
             asserted: 0,
+            asserted_events: 0,
             dispatched: BTreeMap::new(),
+            starts: 1,
             inputs: VecDeque::new(),
             timeline: Timeline::new(pages.clone()),
             pages,
@@ -127,6 +146,27 @@ impl Driver {
         self.settle().await;
     }
 
+    /// The daemon is killed and started again, as by a power cut: the tools that ran are gone, and nothing is left of what
+    /// was said, asked and agreed to. A [`Driver::view`] of before shows nothing to the new one.
+    pub async fn restarts(&mut self) {
+        self.starts += 1;
+        let identity = Identity::fixed().named(&format!("run-{}", self.starts));
+        self.toolbox = Toolbox::new(self.tools.clone(), identity);
+        self.session = Session::new(self.config.clone(), Box::new(self.toolbox.catalog()), 1);
+        self.room.fall_silent(self.now());
+        self.link_is_gone();
+        self.dispatched.clear();
+        self.keys.clear();
+        for asked in &mut self.asked {
+            if asked.answers.is_empty() {
+                asked.closed.get_or_insert("the daemon was started again");
+            }
+        }
+        self.log.ended = None;
+        self.feed(Input::Start);
+        self.settle().await;
+    }
+
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -136,7 +176,8 @@ impl Driver {
         let until = self.now() + limit;
         self.settle().await;
         while go_on(self) && self.now() < until {
-            let wakes = [self.session.deadline(), self.room.due(), Some(until)];
+            let adapter = self.realtime.as_ref().and_then(|(adapter, _)| adapter.due());
+            let wakes = [self.session.deadline(), self.room.due(), adapter, Some(until)];
             let wake = wakes.into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -165,6 +206,7 @@ impl Driver {
 
     /// Gives the session what is due.
     fn report(&mut self) {
+        self.ask_for_speech();
         for _ in 0..ROUNDS {
             let now = self.now();
             if let Some(report) = self.room.take_due(now) {
@@ -181,7 +223,7 @@ impl Driver {
         match finished {
             Finished::Begun(call) => {
                 if let Some((name, _)) = self.dispatched.get(&call) {
-                    self.log.effect(call, name);
+                    self.log.effect((self.starts, call), name);
                 }
                 self.feed(Input::EffectBegun { call });
             }
@@ -193,7 +235,7 @@ impl Driver {
                         OutcomeStatus::Error | OutcomeStatus::Cancelled => false,
                     };
                     if done {
-                        self.log.effect(call, &name);
+                        self.log.effect((self.starts, call), &name);
                     }
                 }
                 self.feed(Input::Outcome { call, outcome });
@@ -205,11 +247,30 @@ impl Driver {
     pub(crate) fn feed(&mut self, input: Input) {
         let now = self.now();
         self.inputs.push_back(input);
+        self.take_inputs(now);
+        self.drain();
+    }
+
+    /// Lets arrive what is on its way.
+    pub(crate) fn drain(&mut self) {
+        let now = self.now();
+        self.ask_for_speech();
+        while let Some(said) = self.next_said() {
+            let events = self.heard_as(now, said);
+            self.inputs.extend(events.into_iter().map(Input::Provider));
+            self.take_inputs(now);
+            self.ask_for_speech();
+        }
+    }
+
+    fn take_inputs(&mut self, now: Instant) {
         while let Some(input) = self.inputs.pop_front() {
+            self.expect_calls(&input);
             self.session.handle(now, input);
             while let Some(output) = self.session.poll() {
                 self.act(now, output);
             }
+            self.close_untaken_calls();
         }
     }
 
@@ -252,8 +313,12 @@ impl Driver {
     }
 
     fn on_send(&mut self, intent: &Intent) {
-        if let Some(message) = self.script.written(intent) {
-            self.log.wire.push(message);
+        self.judge(intent);
+        if let Some((adapter, _)) = &mut self.realtime {
+            let messages = adapter.write(intent);
+            messages.into_iter().for_each(|message| self.send(message));
+        } else if let Some(message) = self.script.written(intent) {
+            self.send(message);
         }
         self.log.context.push(script::seam(intent));
     }

@@ -1,18 +1,23 @@
 //! The test cases of the tool runtime, by the numbers they have in its specification, against both kinds of provider.
 //!
-//! What is not here needs more than the seam between session and provider: the wire of a provider without an encoder
-//! (T26, T27, T83 to T85), an open question on a screen (the other half of T87).
+//! What is not here needs more than the seam between session and provider, or something that is not built: an open
+//! question on a screen (the other half of T87).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod after;
 mod arrival;
+mod calls;
+mod clips;
 mod ending;
 mod gate;
 mod interruption;
 mod link;
+mod parley;
+mod properties;
 mod running;
 mod shop;
 mod suite;
+mod taxi;
 mod tutorial;
 
 use std::time::Duration;
@@ -22,27 +27,40 @@ use serde_json::Value;
 
 pub use shop::{Runs, shop};
 
-/// One test for each kind of provider.
-#[macro_export]
-macro_rules! row {
-    ($name:ident, $script:ident, $body:block) => {
-        mod $name {
-            #[allow(unused_imports, reason = "what most rows use")]
-            use super::*;
+/// Runs a row against both kinds of provider.
+pub async fn both(row: impl AsyncFn(Script)) {
+    for script in Script::all() {
+        let against = Against(script.profile().name);
+        row(script).await;
+        drop(against);
+    }
+}
 
-            async fn row($script: Script) $body
+/// Says in a test that fails which provider it was.
+struct Against(String);
 
-            #[tokio::test(start_paused = true)]
-            async fn gemini() {
-                row(Script::gemini()).await;
-            }
-
-            #[tokio::test(start_paused = true)]
-            async fn openai() {
-                row(Script::openai()).await;
-            }
+impl Drop for Against {
+    #[allow(clippy::print_stderr, reason = "what a failed test says")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("against {}", self.0);
         }
-    };
+    }
+}
+
+/// The message that files an answer at a provider that speaks when it is asked to.
+pub const OUTPUT: &str = "function_call_output";
+
+/// What such a provider was sent, by its type; an item by its own.
+pub fn types(d: &Driver) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let kind = |message: &Value| text(&message["item"]["type"]).or_else(|| text(&message["type"]));
+    d.wire().iter().filter_map(kind).collect()
+}
+
+/// How often such a provider was asked to have its model speak.
+pub fn requests(d: &Driver) -> usize {
+    types(d).iter().filter(|kind| *kind == "response.create").count()
 }
 
 /// Milliseconds.
