@@ -426,7 +426,10 @@ impl Driver {
         let Input::Provider(ProviderEvent::Calls(calls)) = input else { return };
         self.arriving.clear();
         for call in calls {
-            let fresh = |at: &usize| !self.asked[*at].arrived && !self.arriving.contains(at);
+            let fresh = |at: &usize| {
+                let asked = &self.asked[*at];
+                !asked.arrived && asked.closed.is_none() && !self.arriving.contains(at)
+            };
             let its = |at: &usize| match &call.id {
                 Some(_) => self.asked[*at].call.id == call.id,
                 None => self.asked[*at].call == *call,

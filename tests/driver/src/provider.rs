@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use session::{FailureCause, Input, Intent, LinkFailure, ProviderCall, ProviderEvent};
+use session::{FailureCause, Input, Intent, LinkFailure, ProviderEvent};
 use units::Instant;
 
 use crate::model::Call;
@@ -12,6 +12,9 @@ use crate::world::Driver;
 
 /// The longest that the daemon is waited for to try again: past its longest wait.
 const DIAL_LIMIT: Duration = Duration::from_secs(120);
+
+/// What a handle begins with; the number of its conversation follows.
+const HANDLE: &str = "conversation-";
 
 /// The connection, as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub enum Replay {
     Nothing,
     /// The transcript of what the person said last.
     LastWords,
-    /// The calls that have no answer, under their own ids.
+    /// The calls that have no answer, under their own ids; not those without one.
     OpenCalls,
 }
 
@@ -71,9 +74,9 @@ impl Driver {
             Replay::Nothing => {}
             Replay::LastWords => self.provider(ProviderEvent::UserText(self.last_words.clone())),
             Replay::OpenCalls => {
-                let open = self.calls_without_answer();
-                let again: Vec<ProviderCall> =
-                    open.iter().map(|call| self.provider_call(*call).clone()).collect();
+                let its = |call: &Call| self.has_id(*call) && self.is_current(*call);
+                let open = self.calls_without_answer().into_iter().filter(its);
+                let again = open.map(|call| self.provider_call(call).clone()).collect();
                 self.provider(ProviderEvent::Calls(again));
             }
         }
@@ -215,17 +218,19 @@ impl Driver {
         let Link::Dialled { resume } = &self.link else { return };
         let resume = resume.clone();
         let capabilities = self.script.capabilities();
-        let (resumes, resumed) = (capabilities.resumes, resume.is_some());
+        let earlier = resume.as_deref().filter(|_| capabilities.resumes).and_then(resumed_by);
         self.link = Link::Up;
         self.away = false;
-        self.conversation += u32::from(!(resumes && resumed));
+        self.begun += u32::from(earlier.is_none());
+        self.conversation = earlier.unwrap_or(self.begun);
         if let Some(setup) = self.script.setup(resume.as_deref()) {
             self.send(setup);
         }
         self.feed(Input::LinkOpened);
-        self.provider(ProviderEvent::Ready { resumed: resumed && resumes, capabilities });
-        if resumes {
-            self.provider(ProviderEvent::ResumeHandle(Some("handle".to_owned())));
+        let handle = capabilities.resumes.then(|| format!("{HANDLE}{}", self.conversation));
+        self.provider(ProviderEvent::Ready { resumed: earlier.is_some(), capabilities });
+        if handle.is_some() {
+            self.provider(ProviderEvent::ResumeHandle(handle));
         }
     }
 
@@ -248,4 +253,9 @@ impl Driver {
             self.feed_later(Input::LinkClosed(LinkFailure { cause: FailureCause::Requested, text }));
         }
     }
+}
+
+/// The conversation that a handle takes up.
+fn resumed_by(handle: &str) -> Option<u32> {
+    handle.strip_prefix(HANDLE)?.parse().ok()
 }

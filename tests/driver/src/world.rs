@@ -44,7 +44,8 @@ pub struct Driver {
     pub(crate) on_its_way: VecDeque<OnItsWay>,
     /// It stays on its way.
     pub(crate) lagging: bool,
-    /// Conversations that the provider has begun.
+    /// Conversations that the provider has begun, and the one that goes on.
+    pub(crate) begun: u32,
     pub(crate) conversation: u32,
     pub(crate) room: Room,
     pub(crate) log: Log,
@@ -104,6 +105,7 @@ impl Driver {
             realtime,
             on_its_way: VecDeque::new(),
             lagging: false,
+            begun: 0,
             conversation: 0,
             room: Room::default(),
             log: Log::default(),

@@ -28,6 +28,9 @@ const TOOLS: [&str; 14] = [
 
 const WORDS: [&str; 5] = ["yes", "Yes, that's right.", "no", "and what about tomorrow", "wait"];
 
+/// Milliseconds in which as many calls as a play can hold run one after the other, each for as long as it may.
+const ALL_OVER: u64 = 60 * 3 * 30_000;
+
 #[derive(Clone, Debug)]
 enum Step {
     Wait(u64),
@@ -161,7 +164,7 @@ impl Play {
         }
         self.take(Step::Hear).await;
         self.take(Step::Done).await;
-        self.take(Step::Wait(120_000)).await;
+        self.take(Step::Wait(ALL_OVER)).await;
         let d = &self.d;
         for call in &self.calls {
             if d.is_owed(*call) {
