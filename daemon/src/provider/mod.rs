@@ -37,6 +37,7 @@ mod wirelog;
 use std::time::Duration;
 
 use serde_json::Value;
+use session::{Capabilities, Intent};
 
 pub use connect::{ByteStream, Connect, Connecting, TcpConnector};
 pub use endpoint::{Endpoint, EndpointError};
@@ -84,6 +85,24 @@ impl GeminiConfig {
             compression: Compression::default(),
             languages: Vec::new(),
         }
+    }
+
+    /// What the session may count on with this configuration.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        outbound::capabilities(self)
+    }
+
+    /// The first message of a link, as it is sent. `resume` is a handle of an earlier one.
+    #[must_use]
+    pub fn setup_message(&self, resume: Option<&str>) -> String {
+        outbound::setup(self, resume)
+    }
+
+    /// `intent` as it is sent; `None` where this model knows no way to say it.
+    #[must_use]
+    pub fn message(&self, intent: &Intent) -> Option<String> {
+        outbound::intent(self, intent)
     }
 }
 
