@@ -4,6 +4,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
 mod rig;
+mod steady;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
