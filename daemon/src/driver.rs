@@ -311,6 +311,7 @@ impl Running {
             }
             Command::Flush
             | Command::Duck(_)
+            | Command::Rate(_)
             | Command::UplinkOpen { .. }
             | Command::UplinkClose
             | Command::Mute(_) => {

@@ -130,6 +130,7 @@ impl Worker {
             Command::Duck(by) => {
                 loudspeaker.gain.to(Db(loudspeaker.volume.0 - by.0.abs()).amplitude());
             }
+            Command::Rate(percent) => loudspeaker.playout.pace(percent),
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
             Command::Mute(is_muted) => microphone.mute(is_muted),
