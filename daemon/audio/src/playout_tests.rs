@@ -283,6 +283,21 @@ fn at_another_pace_heard_goes_on_evenly_and_ends_with_the_reply() {
 }
 
 #[test]
+fn each_frame_counts_by_the_pace_it_was_rendered_at() {
+    let mut rig = Rig::default();
+    rig.whole(A, Priority::Reply, 8_000, 24_000);
+    for percent in [50, 150, 100] {
+        rig.playout.pace(percent);
+        rig.render(10);
+    }
+    // From 2,400 frames at 50 % through as many at 150 % to what was taken ahead and is as it came.
+    for (at, heard) in [(240, 120), (2_400, 1_200), (2_640, 1_560), (3_600, 3_000), (4_800, 4_800)] {
+        rig.playout.advance(at, Audible::Yes);
+        assert_eq!(rig.playout.utterances.first().map(|utterance| utterance.heard), Some(heard), "at {at}");
+    }
+}
+
+#[test]
 fn a_flush_at_another_pace_drops_what_was_taken_ahead() {
     let mut rig = Rig::default();
     rig.playout.pace(50);

