@@ -315,6 +315,7 @@ impl Running {
             Command::Flush
             | Command::Duck(_)
             | Command::Volume(_)
+            | Command::Rate(_)
             | Command::UplinkOpen { .. }
             | Command::UplinkClose
             | Command::Mute(_) => {

@@ -49,6 +49,11 @@ pub enum Command {
     /// Play at this level, ramped over 10 ms, and duck from it; limited to -100..=12 dB. The level of the start is that of
     /// [`Config`](crate::Config).
     Volume(Db),
+    /// Play replies, [`Priority::Reply`], at this pace from the next 10 ms of them on: percent of their own, 50 ..= 150,
+    /// beyond is limited. Their pitch stays; at 100, where the worker starts, so does every sample. What the device says
+    /// of its own and clips are played as they are. What was *heard* of a reply counts its frames as they came, at any
+    /// pace. It holds until the next such command, through a [`Command::Flush`] too.
+    Rate(u16),
     /// Let 20 ms chunks out, this much audio from before first.
     UplinkOpen {
         /// Audio from before the opening; bounded by the preroll the worker was started with.

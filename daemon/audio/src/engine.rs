@@ -68,6 +68,8 @@ impl Engine {
             .name("audio".into())
             .spawn(move || {
                 run(&mut worker, &shared, &commands);
+                // Whoever has waited for the end finds no command taken after it, and no event sent.
+                drop((worker, commands));
                 // Nobody may be waiting: that is fine.
                 let _ = ended.try_send(());
             })

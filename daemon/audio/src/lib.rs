@@ -39,7 +39,8 @@
 //! # Terms
 //! A *hop* is 10 ms, what the DSP moves by. A *period* is what a device moves by. The *line* of a device is the
 //! worker's end of the ring to its callback. *Heard* is what has left the loudspeaker: frames the device took, less
-//! the delay it reports.
+//! the delay it reports; of a reply that is played at another pace it is the part of the reply that was, in frames of the
+//! reply as it came.
 //!
 //! # Queues
 //! | queue | holds | when full |
@@ -60,6 +61,7 @@ mod line;
 mod outbox;
 mod playout;
 pub mod rt;
+mod spans;
 mod uplink;
 mod worker;
 

@@ -7,6 +7,9 @@
 //! Order: by priority class, then by arrival. An utterance that plays is not interrupted, except that one of a higher
 //! class may start once it has had no data for 100 ms. Nothing passes an unfinished utterance of its own or a higher
 //! class, so a clip never starts before every reply ahead of it is finished.
+//!
+//! Replies play at the pace set with [`Playout::pace`], everything else at its own. Positions count frames rendered; what
+//! is reported of an utterance, and what its bounds are, counts frames of it as it came.
 
 use std::collections::VecDeque;
 
@@ -15,7 +18,9 @@ use units::{Frames, Hz, Pcm, UtteranceId};
 use crate::api::Priority;
 use crate::dsp::fade::{Joiner, Joint, RAMP_FRAMES, fade_out};
 use crate::dsp::resample::convert;
+use crate::dsp::stretch::{Run, Stretch};
 use crate::rt::Sample as _;
+use crate::spans::Spans;
 
 /// Audio queued in one utterance: 180 s. A provider sends a reply faster than it is spoken, so minutes can wait.
 pub(crate) const UTTERANCE_MAX: u64 = 180 * 24_000;
@@ -55,6 +60,8 @@ pub(crate) struct Playout {
     current: Option<UtteranceId>,
     /// Silence rendered since the current utterance ran dry.
     starved: u64,
+    /// Holds the next frames of the current utterance while the pace is not its own.
+    stretch: Stretch,
     /// The end of a flushed utterance, still to be rendered.
     fading: Option<Fading>,
     joiner: Joiner,
@@ -62,8 +69,7 @@ pub(crate) struct Playout {
     playing: Source,
     rendered: u64,
     heard: u64,
-    /// Which rendered frames, not yet heard, belong to whom.
-    spans: VecDeque<Span>,
+    spans: Spans,
     /// The newest last.
     ended: VecDeque<UtteranceId>,
     refused: u64,
@@ -84,8 +90,9 @@ struct Utterance {
     id: UtteranceId,
     priority: Priority,
     pieces: VecDeque<Pcm>,
-    /// Frames of the first piece already rendered.
+    /// Frames of the first piece already taken.
     at: usize,
+    /// Frames of it not yet rendered.
     queued: u64,
     /// Frames offered, refused ones included.
     offered: u64,
@@ -109,14 +116,10 @@ struct Fading {
     id: UtteranceId,
     samples: [f32; RAMP_FRAMES as usize],
     at: usize,
-    len: usize,
-}
-
-#[derive(Debug)]
-struct Span {
-    id: UtteranceId,
-    start: u64,
-    end: u64,
+    /// All of it.
+    whole: Run,
+    /// Frames of the utterance that the part already rendered played.
+    played: usize,
 }
 
 impl Playout {
@@ -174,13 +177,20 @@ impl Playout {
         }
     }
 
+    /// Plays replies at this pace, in percent of their own, 50 ..= 150, from the next hop of them on; beyond is limited.
+    pub(crate) fn pace(&mut self, percent: u16) {
+        self.stretch.pace(percent);
+    }
+
     /// Drops everything that is not yet rendered; what was playing fades out over 10 ms.
     pub(crate) fn flush(&mut self) {
         if let Some(id) = self.current.take() {
             self.fade(id);
+            self.stretch.clear();
         }
         // Audio already fading goes first, so everything has ended by its end.
-        let at = self.rendered + self.fading.as_ref().map_or(0, |fading| (fading.len - fading.at) as u64);
+        let at =
+            self.rendered + self.fading.as_ref().map_or(0, |fading| (fading.whole.len - fading.at) as u64);
         for utterance in &mut self.utterances {
             match utterance.stage {
                 Stage::Open | Stage::Complete => utterance.drop_rest(at),
@@ -190,14 +200,20 @@ impl Playout {
     }
 
     fn fade(&mut self, id: UtteranceId) {
-        let Some(utterance) = self.utterances.iter_mut().find(|utterance| utterance.id == id) else {
+        let Some(index) = self.utterances.iter().position(|utterance| utterance.id == id) else {
             return;
         };
         let mut samples = [0.0; RAMP_FRAMES as usize];
-        let len = utterance.take(&mut samples);
-        fade_out(samples.get_mut(..len).unwrap_or(&mut []));
-        if len > 0 {
-            self.fading = Some(Fading { id, samples, at: 0, len });
+        let mut whole = Run::default();
+        while let Some((_, run)) = self.supply(index, samples.get_mut(whole.len..).unwrap_or(&mut [])) {
+            if run.len == 0 {
+                break;
+            }
+            whole = Run { len: whole.len + run.len, source: whole.source + run.source };
+        }
+        fade_out(samples.get_mut(..whole.len).unwrap_or(&mut []));
+        if whole.len > 0 {
+            self.fading = Some(Fading { id, samples, at: 0, whole, played: 0 });
         }
     }
 
@@ -206,38 +222,49 @@ impl Playout {
     pub(crate) fn render(&mut self, out: &mut [f32]) {
         let mut rest = out;
         while !rest.is_empty() {
-            let (source, len) = self.next_run(rest);
-            let (run, tail) = rest.split_at_mut(len);
+            let (source, run) = self.next_run(rest);
+            let (samples, tail) = rest.split_at_mut(run.len);
             let joint = if self.continues(source) { Joint::Same } else { Joint::New };
-            self.joiner.pass(run, joint);
+            self.joiner.pass(samples, joint);
             self.playing = source;
-            self.note(source, len as u64);
+            self.note(source, run);
             rest = tail;
         }
     }
 
     /// Fills the start of `out`, never nothing of it, from one source.
-    fn next_run(&mut self, out: &mut [f32]) -> (Source, usize) {
+    fn next_run(&mut self, out: &mut [f32]) -> (Source, Run) {
         if let Some(fading) = &mut self.fading {
-            let len = out.len().min(fading.len - fading.at);
-            let from = fading.samples.get(fading.at..fading.at + len).unwrap_or(&[]);
-            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            fading.at += len;
+            let run = fading.give(out);
             let id = fading.id;
-            if fading.at == fading.len {
+            if fading.at == fading.whole.len {
                 self.fading = None;
             }
-            return (Source::Fade(id), len);
+            return (Source::Fade(id), run);
         }
-        if let Some(utterance) = self.pick() {
-            let id = utterance.id;
-            let len = utterance.take(out);
+        if let Some((id, run)) = self.pick().and_then(|index| self.supply(index, out)) {
             self.starved = 0;
-            return (Source::Utterance(id), len);
+            return (Source::Utterance(id), run);
         }
         out.fill(0.0);
         self.starved = self.starved.saturating_add(out.len() as u64);
-        (Source::Silence, out.len())
+        (Source::Silence, Run { len: out.len(), source: 0 })
+    }
+
+    /// The next frames of an utterance, as many as there are and fit at a time; none when none of it is queued.
+    fn supply(&mut self, index: usize, out: &mut [f32]) -> Option<(UtteranceId, Run)> {
+        let utterance = self.utterances.get_mut(index)?;
+        let run = match utterance.priority {
+            Priority::Reply if !self.stretch.is_off() => {
+                self.stretch.fill(|room| utterance.take(room));
+                self.stretch.render(out)
+            }
+            Priority::Alert | Priority::ReadBack | Priority::PreCall | Priority::Reply | Priority::Clip => {
+                Run::plain(utterance.take(out))
+            }
+        };
+        utterance.queued -= run.source as u64;
+        Some((utterance.id, run))
     }
 
     /// A fade continues the utterance it fades; everything else continues only itself.
@@ -248,8 +275,8 @@ impl Playout {
         }
     }
 
-    /// The utterance whose audio is next; ends those that have none left to come.
-    fn pick(&mut self) -> Option<&mut Utterance> {
+    /// Index of the utterance whose audio is next; ends those that have none left to come.
+    fn pick(&mut self) -> Option<usize> {
         loop {
             let index = self.candidate()?;
             let utterance = self.utterances.get_mut(index)?;
@@ -259,7 +286,7 @@ impl Playout {
                 continue;
             }
             self.current = Some(utterance.id);
-            return self.utterances.get_mut(index);
+            return Some(index);
         }
     }
 
@@ -285,17 +312,12 @@ impl Playout {
         first.filter(|(_, utterance)| utterance.is_ready()).map(|(index, _)| index)
     }
 
-    fn note(&mut self, source: Source, len: u64) {
-        let (start, end) = (self.rendered, self.rendered + len);
-        self.rendered = end;
-        let id = match source {
-            Source::Silence => return,
-            Source::Utterance(id) | Source::Fade(id) => id,
-        };
-        match self.spans.back_mut() {
-            Some(span) if span.id == id && span.end == start => span.end = end,
-            Some(_) | None => self.spans.push_back(Span { id, start, end }),
+    fn note(&mut self, source: Source, run: Run) {
+        match source {
+            Source::Silence => {}
+            Source::Utterance(id) | Source::Fade(id) => self.spans.push(id, self.rendered, run),
         }
+        self.rendered += run.len as u64;
     }
 
     /// Frames rendered since the start.
@@ -323,18 +345,8 @@ impl Playout {
             return;
         }
         self.heard = to;
-        while let Some(span) = self.spans.front_mut() {
-            let passed = to.min(span.end).saturating_sub(span.start);
-            let id = span.id;
-            span.start += passed;
-            let is_over = span.start == span.end;
-            if passed > 0 {
-                self.count(id, passed, audible);
-            }
-            if !is_over {
-                break;
-            }
-            self.spans.pop_front();
+        while let Some((id, passed)) = self.spans.pass(to) {
+            self.count(id, passed, audible);
         }
         self.report_ended();
     }
@@ -395,12 +407,24 @@ impl Playout {
     }
 }
 
+impl Fading {
+    fn give(&mut self, out: &mut [f32]) -> Run {
+        let from = self.samples.get(self.at..self.whole.len).unwrap_or(&[]);
+        out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        let len = from.len().min(out.len());
+        self.at += len;
+        let played = self.whole.source * self.at / self.whole.len;
+        let source = played - std::mem::replace(&mut self.played, played);
+        Run { len, source }
+    }
+}
+
 impl Utterance {
     fn is_ready(&self) -> bool {
         self.queued > 0 || self.stage == Stage::Complete
     }
 
-    /// Moves as much as there is, and fits, to the start of `out`.
+    /// Moves as much as there is, and fits, to the start of `out`. It stays queued until it is rendered.
     fn take(&mut self, out: &mut [f32]) -> usize {
         let mut len = 0;
         while let (Some(piece), Some(room)) = (self.pieces.front(), out.get_mut(len..)) {
@@ -415,7 +439,6 @@ impl Utterance {
             self.pieces.pop_front();
             self.at = 0;
         }
-        self.queued -= len as u64;
         len
     }
 

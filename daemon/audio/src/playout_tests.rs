@@ -256,6 +256,65 @@ fn other_rates_are_converted() {
     assert_eq!(rig.play(15, 0), [Change::Started(A), finished(A, 2_400, false)]);
 }
 
+#[test]
+fn at_another_pace_heard_goes_on_evenly_and_ends_with_the_reply() {
+    for percent in [50, 80, 130] {
+        let mut rig = Rig::default();
+        rig.playout.pace(percent);
+        rig.whole(A, Priority::Reply, 8_000, 24_000);
+        let per_hop = u64::from(percent) * 240 / 100;
+        let (mut before, mut changes) = (0, Vec::new());
+        while changes.last() != Some(&finished(A, 24_000, false)) {
+            changes.extend(rig.play(1, 300));
+            if let Some(utterance) = rig.playout.utterances.first() {
+                let left = 24_000 - utterance.heard;
+                // The last bit, shorter than what is compared, is played as it is.
+                if before > 0 && left > 1_000 {
+                    assert!((utterance.heard - before).abs_diff(per_hop) <= 1, "{percent} %");
+                }
+                assert!(utterance.heard >= before, "never back");
+                before = utterance.heard;
+            }
+            assert!(rig.out.len() < 60_000, "it ends");
+        }
+        assert_eq!(changes, [Change::Started(A), finished(A, 24_000, false)], "each once");
+        assert_eq!(rig.levels(), [8_000, 0]);
+    }
+}
+
+#[test]
+fn each_frame_counts_by_the_pace_it_was_rendered_at() {
+    let mut rig = Rig::default();
+    rig.whole(A, Priority::Reply, 8_000, 24_000);
+    for percent in [50, 150, 100] {
+        rig.playout.pace(percent);
+        rig.render(10);
+    }
+    // From 2,400 frames at 50 % through as many at 150 % to what was taken ahead and is as it came.
+    for (at, heard) in [(240, 120), (2_400, 1_200), (2_640, 1_560), (3_600, 3_000), (4_800, 4_800)] {
+        rig.playout.advance(at, Audible::Yes);
+        assert_eq!(rig.playout.utterances.first().map(|utterance| utterance.heard), Some(heard), "at {at}");
+    }
+}
+
+#[test]
+fn a_flush_at_another_pace_drops_what_was_taken_ahead() {
+    let mut rig = Rig::default();
+    rig.playout.pace(50);
+    rig.whole(A, Priority::Reply, 16_000, 24_000);
+    let mut changes = rig.play(5, 0);
+    rig.playout.flush();
+    assert!(rig.playout.stretch.is_empty());
+    changes.extend(rig.play(10, 0));
+    // 50 ms and the fade of 10 ms, at half the pace.
+    assert_eq!(changes, [Change::Started(A), finished(A, 720, true)]);
+    assert_eq!(rig.out[1_440..].iter().filter(|sample| **sample != 0.0).count(), 0);
+    assert!(rig.largest_step() < 0.006, "{}", rig.largest_step());
+    rig.whole(B, Priority::Reply, 4_000, 2_400);
+    rig.play(30, 0);
+    assert_eq!(rig.levels(), [16_000, 0, 4_000, 0]);
+}
+
 /// Random commands against what must hold after every one of them.
 #[test]
 fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
@@ -286,6 +345,7 @@ fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
                 }
             }
             7 if random(40) == 0 => rig.playout.flush(),
+            8 if random(10) == 0 => rig.playout.pace(u16::try_from(50 + 10 * random(11)).unwrap_or(100)),
             _ => {
                 let changes = rig.play(1, random(1_000));
                 assert!(rig.playout.heard >= heard_before, "heard never goes back");

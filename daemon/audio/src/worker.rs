@@ -144,6 +144,7 @@ impl Worker {
                 loudspeaker.volume = Db(db.clamp(VOLUME_MIN_DB, VOLUME_MAX_DB));
                 loudspeaker.set_gain();
             }
+            Command::Rate(percent) => loudspeaker.playout.pace(percent),
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
             Command::Mute(is_muted) => microphone.mute(is_muted),

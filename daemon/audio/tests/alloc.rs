@@ -1,10 +1,11 @@
-//! The device callbacks allocate and free nothing.
+//! The device callbacks allocate and free nothing, nor does the worker while it plays, at any pace.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 use assert_no_alloc::{AllocDisabler, assert_no_alloc, reset_violation_count, violation_count};
 use audio::rt::{capture, playback};
-use units::{Frames, Hz};
+use audio::{Command, Config, Engine, Priority, Sink, Source, sim};
+use units::{Frames, Hz, Pcm, UtteranceId};
 
 #[global_allocator]
 static GUARD: AllocDisabler = AllocDisabler;
@@ -56,6 +57,30 @@ fn a_callback_goes_on_without_allocating_when_the_worker_is_gone() {
         }
     });
     assert_eq!(found, 0);
+}
+
+#[test]
+fn a_worker_that_plays_allocates_and_frees_nothing_at_any_pace() {
+    // The test keeps the audio, so that nothing of it is freed with its last frame either.
+    let said = Pcm::new(Hz::K24, [9_000i16, 7_000, -4_000, -12_000].repeat(60_000));
+    let config = Config::new(Source::Sim(sim::Microphone::new(Hz::K48, 1)), Sink::Null);
+    let (mut stepper, handle) = Engine::stepped(config, |_| true).unwrap();
+    let utterance = UtteranceId(1);
+    handle.command(Command::Append { utterance, priority: Priority::Reply, pcm: said.clone() }).unwrap();
+    // Queues and filters come to their working size.
+    for _ in 0..50 {
+        stepper.hop();
+    }
+    for percent in [50, 150, 100, 75, 125, 100] {
+        handle.command(Command::Rate(percent)).unwrap();
+        let found = violations(|| {
+            for _ in 0..100 {
+                stepper.hop();
+            }
+        });
+        assert_eq!(found, 0, "at {percent} %");
+    }
+    assert_eq!(handle.counters().playback_underrun, 0, "it played all the time");
 }
 
 #[test]

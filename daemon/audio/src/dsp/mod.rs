@@ -4,6 +4,7 @@ pub(crate) mod channels;
 pub(crate) mod fade;
 pub(crate) mod level;
 pub(crate) mod resample;
+pub(crate) mod stretch;
 pub(crate) mod vad;
 
 use std::time::Duration;

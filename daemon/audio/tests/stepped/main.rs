@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
+mod pace;
 mod rig;
+mod steady;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

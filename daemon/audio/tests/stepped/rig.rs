@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,19 +14,33 @@ pub struct Rig {
     pub stepper: Stepper,
     pub handle: Handle,
     events: Arc<Mutex<VecDeque<Event>>>,
+    is_blocked: Arc<AtomicBool>,
     pub seen: Vec<(Duration, Event)>,
 }
 
 impl Rig {
     pub fn new(config: Config) -> Self {
         let events = Arc::new(Mutex::new(VecDeque::new()));
-        let sink = Arc::clone(&events);
+        let is_blocked = Arc::new(AtomicBool::new(false));
+        let (sink, is_full) = (Arc::clone(&events), Arc::clone(&is_blocked));
         let push = move |event| {
+            if is_full.load(Relaxed) {
+                return false;
+            }
             sink.lock().unwrap().push_back(event);
             true
         };
         let (stepper, handle) = Engine::stepped(config, push).unwrap();
-        Self { stepper, handle, events, seen: Vec::new() }
+        Self { stepper, handle, events, is_blocked, seen: Vec::new() }
+    }
+
+    /// Takes no events until [`Rig::unblock`].
+    pub fn block(&self) {
+        self.is_blocked.store(true, Relaxed);
+    }
+
+    pub fn unblock(&self) {
+        self.is_blocked.store(false, Relaxed);
     }
 
     pub fn tell(&self, command: Command) {
