@@ -280,9 +280,16 @@ impl Running {
         }
     }
 
-    /// One line for each change of the link that a technician would want, and the same trouble only once.
+    /// One line for what a technician would want to know: what goes wrong with the model's calls, and each change of the
+    /// link, the same trouble only once.
     fn log(&mut self, notice: &Notice) {
         debug!(?notice);
+        if let Notice::FollowUpsSpent { turn } = notice {
+            warn!(%turn, "the model has used up its follow-ups: its further calls in this turn are refused");
+        }
+        if let Notice::CallSpoken { name } = notice {
+            warn!(name, "the model spoke a call instead of making it, and was cut off");
+        }
         let Notice::Link { state, text, .. } = notice else { return };
         match state {
             LinkState::Up => {

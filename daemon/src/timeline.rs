@@ -117,7 +117,7 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
             "call.answered",
             json!({
                 "call": call.0, "name": name, "status": status, "body": body,
-                "follow_up": matches!(follow_up, session::FollowUp::WhenIdle),
+                "follow_up": !matches!(follow_up, session::FollowUp::Silent),
                 "latency_ms": millis(*latency), "coalesced": coalesced,
             }),
         ),
@@ -126,6 +126,8 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         }
         Notice::NoteDropped { text, why } => ("note.dropped", json!({"text": text, "why": why})),
         Notice::LateOutcome { call } => ("call.late", json!({"call": call.0})),
+        Notice::FollowUpsSpent { turn } => ("follow_ups.spent", json!({"turn": turn.0})),
+        Notice::CallSpoken { name } => ("call.spoken", json!({"name": name})),
         Notice::ClipQueued { clip } => ("clip.queued", json!({"clip": clip})),
         Notice::Usage { input_tokens, output_tokens } => {
             ("usage", json!({"input_tokens": input_tokens, "output_tokens": output_tokens}))

@@ -252,6 +252,9 @@ pub fn spec(tool: &ErasedTool) -> ToolSpec {
         job: tool.is_job(),
         repeatable: tool.is_repeatable(),
         independent: tool.is_independent(),
+        run_when_heard: tool.runs_when_heard(),
+        urgent: tool.is_urgent(),
+        idempotent: tool.is_idempotent(),
         on_barge_in: match tool.on_barge_in() {
             tools::OnBargeIn::Cancel => OnBargeIn::Cancel,
             tools::OnBargeIn::Finish => OnBargeIn::Finish,

@@ -19,6 +19,17 @@ pub(crate) const SPOKEN_OVER: &str = "The person spoke meanwhile; mention the ou
 /// Goes with what a call brought long after it was asked for.
 pub(crate) const STALE: &str = "This comes late; mention it only if it still matters.";
 
+/// Goes with what an equal call brought that the model may not have known of.
+pub(crate) const NOT_AGAIN: &str =
+    "This had been done before, and was not done again. If the person may want it once more, ask them.";
+
+/// Goes with what the person waits to hear.
+pub(crate) const TELL: &str = "Tell the person.";
+
+/// Asks the model to break a silence.
+pub(crate) const NUDGE: &str =
+    "[The person has heard nothing since they spoke. Answer them now in words, without a tool.]";
+
 pub(crate) fn unknown_tool(name: &str, visible: Vec<String>) -> Value {
     let total = visible.len();
     let listed = if total > NAMES_MAX { nearest(name, visible) } else { visible };
@@ -47,6 +58,14 @@ pub(crate) fn outcome_unknown() -> Value {
     json!({
         "status": "unknown",
         "message": "It was started; whether it finished is not known. Say so. Do not repeat it.",
+    })
+}
+
+/// Of a tool for which running twice is no more than running once.
+pub(crate) fn outcome_unknown_idempotent() -> Value {
+    json!({
+        "status": "unknown",
+        "message": "It was started; whether it finished is not known. It may be called once more with the same arguments.",
     })
 }
 
@@ -121,8 +140,7 @@ pub(crate) fn instruct(body: &mut Value, text: &str) {
 }
 
 /// `body` marked as an answer that was given before.
-pub(crate) fn repeated(body: &Value) -> Value {
-    let mut body = body.clone();
+pub(crate) fn repeated(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
         fields.insert("repeat".into(), Value::Bool(true));
     }
@@ -139,10 +157,12 @@ pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
     format!("[result of {name} requested earlier] {body}")
 }
 
-/// What the model is told when a call that it was told runs has ended. `aloud` if the person waits for it.
-pub(crate) fn job_note(name: &str, body: &Value, aloud: bool) -> String {
-    let note = late_result_note(name, body);
-    if aloud { format!("{note} Tell the person.") } else { note }
+/// What the model is told of a call that it wrote out as speech; `name` is the tool's, or what gave it away.
+pub(crate) fn written_call(name: &str) -> String {
+    format!(
+        "[You wrote {name} out as speech. Nothing was run, and the person heard none of it. Make the call as a call, or \
+         answer in plain words.]"
+    )
 }
 
 /// What the model is told of a call that it took back, if there is anything to tell.
@@ -158,13 +178,17 @@ pub(crate) fn taken_back_note(name: &str, change: Change) -> Option<String> {
 
 /// What the model is told of a call that was given up and `answered` as such, if there is anything to add.
 pub(crate) fn late_note(name: &str, answered: OutcomeStatus, change: Change) -> Option<String> {
-    match change {
-        Change::Made => {
-            Some(format!("[{name} has been carried out after all, though it had not finished in time]"))
+    let told = match answered {
+        OutcomeStatus::Cancelled => "it was stopped",
+        OutcomeStatus::Success | OutcomeStatus::Error | OutcomeStatus::Unknown => {
+            "it had not finished in time"
         }
-        Change::Doubtful if answered != OutcomeStatus::Unknown => Some(format!(
-            "[{name} had begun after all, though it had not finished in time; whether it finished is not known]"
-        )),
+    };
+    match change {
+        Change::Made => Some(format!("[{name} has been carried out after all, though {told}]")),
+        Change::Doubtful if answered != OutcomeStatus::Unknown => {
+            Some(format!("[{name} had begun after all, though {told}; whether it finished is not known]"))
+        }
         Change::Nothing | Change::Doubtful => None,
     }
 }

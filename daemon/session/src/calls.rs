@@ -8,12 +8,13 @@ mod stop;
 use std::time::Duration;
 
 use serde_json::Value;
+use units::TurnId;
 
 use crate::Output;
 use crate::answers;
 use crate::confirm::{Proposal, Verdict, is_guarded};
 use crate::engage::Run;
-use crate::ledger::{Open, Owes, Queued, Stage, Told};
+use crate::ledger::{Again, InTheWay, Open, Owes, Queued, Recalled, Stage, Told};
 use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent, ProviderCall};
 use crate::session::Session;
@@ -41,7 +42,8 @@ impl Session {
         let Some((conversation, _)) = self.link.up() else {
             return;
         };
-        let response = self.ledger.begin_response(conversation, self.reply.spoke(), self.cx.now);
+        let response =
+            self.ledger.begin_response(conversation, self.reply.spoke(), self.person.turn(), self.cx.now);
         let room = PLACES_MAX.saturating_sub(self.ledger.places()).min(CALLS_MAX);
         let mut calls = calls.into_iter();
         for ProviderCall { id, name, args } in calls.by_ref().take(room) {
@@ -101,12 +103,19 @@ impl Session {
         if self.ledger.len() >= CALLS_MAX {
             return Err((answers::too_many_calls(), Owes::Speech));
         }
-        if self.tally.follow_ups >= self.cx.config.max_follow_ups {
+        if self.are_follow_ups_spent() {
+            if !std::mem::replace(&mut self.tally.told_spent, true) {
+                self.cx.notice(Notice::FollowUpsSpent { turn: self.person.turn() });
+            }
             return Err((answers::no_more_tools(), self.owed_past_the_cap()));
         }
         let Some(spec) = self.visible(name) else {
             return Err((answers::unknown_tool(name, self.view.clone()), Owes::Speech));
         };
+        if spec.effect != Effect::Read && self.reply.is_cut() {
+            // It belongs to a reply that the person did not want to hear the end of.
+            return Err((answers::cancelled(), Owes::Silence));
+        }
         if self.tally.empty(&spec.name) >= self.cx.config.sweeps_max {
             return Err((answers::nothing_there(), Owes::Speech));
         }
@@ -163,12 +172,8 @@ impl Session {
             self.ledger.fill(key, name, Told::ours(answers::running(), Owes::SpeechIfNone));
             return;
         }
-        let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_relinked);
-        let epoch = self.link.epoch();
-        let call = (spec.name.as_str(), &digest);
-        let done = self.ledger.finished.recall(self.cx.now, call, proposal.turn, epoch, windows);
-        if let Some(body) = done.filter(|_| !spec.repeatable).map(answers::repeated) {
-            self.ledger.fill(key, name, Told::ours(body, Owes::SpeechIfNone));
+        if let Some((body, owes)) = self.done_before(&spec, &digest, proposal.turn) {
+            self.ledger.fill(key, name, Told::ours(body, owes));
             return;
         }
         if self.must_wait_for_link(&spec) && (!is_guarded(&spec) || self.gate.is_granted()) {
@@ -179,7 +184,9 @@ impl Session {
         match self.gate.judge(&mut self.cx, &self.person, proposal, patient) {
             Verdict::Run(permit) => {
                 let settle = if waits_for_speech(&spec) { self.cx.config.settle } else { Duration::ZERO };
-                let queued = Queued { permit, spec, settled_at: self.cx.now + settle };
+                let mark = if spec.run_when_heard { self.playout.mark() } else { None };
+                let after = mark.map(|mark| (mark, self.cx.now + self.cx.config.patience.heard));
+                let queued = Queued { permit, spec, settled_at: self.cx.now + settle, after };
                 self.ledger.keep(key, Open { name, response, stage: Stage::Queued(Box::new(queued)) });
             }
             Verdict::Answer(body, owes) => self.ledger.fill(key, name, Told::ours(body, owes)),
@@ -188,6 +195,29 @@ impl Session {
                 self.ledger.keep(key, Open { name, response, stage: Stage::Held(proposal) });
             }
         }
+    }
+
+    /// The answer to a call that equals one which did something, or may have, and that the model does not know of or has
+    /// just been told.
+    fn done_before(&mut self, spec: &ToolSpec, digest: &[u8; 32], turn: TurnId) -> Option<(Value, Owes)> {
+        if spec.repeatable {
+            return None;
+        }
+        if self.in_the_way(spec, digest) == Some(InTheWay::Begun) {
+            return Some((answers::repeated(answers::outcome_unknown()), Owes::Speech));
+        }
+        let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_unread);
+        let again = Again { spec, digest, turn, epoch: self.link.epoch() };
+        let Recalled { mut body, unread } = self.ledger.finished.recall(self.cx.now, &again, windows)?;
+        if unread {
+            answers::instruct(&mut body, answers::NOT_AGAIN);
+        }
+        Some((answers::repeated(body), Owes::SpeechIfNone))
+    }
+
+    fn in_the_way(&self, spec: &ToolSpec, digest: &[u8; 32]) -> Option<InTheWay> {
+        let spans = (self.cx.config.patience.stopped, self.cx.config.repeat_window_unread);
+        self.ledger.in_the_way(self.cx.now, spec, digest, spans)
     }
 
     /// What acts on the world outside does not begin on a link that is about to be closed: how it went might not be told.

@@ -86,8 +86,9 @@ pub struct Config {
     /// A call equal to a finished one of the same turn is answered from the ledger within this time: models are known
     /// to repeat a call whose answer they have not read yet.
     pub repeat_window: Duration,
-    /// The same after a connection was lost, when the model repeats calls under other ids.
-    pub repeat_window_relinked: Duration,
+    /// The same, in whichever turn, for one whose answer the model may not have read: its connection was lost, it was
+    /// taken back, or the person spoke before it was answered. The model repeats such calls under other ids.
+    pub repeat_window_unread: Duration,
     /// What the device says with its own voice.
     pub lines: Lines,
 }
@@ -109,7 +110,7 @@ impl Default for Config {
             sweeps_max: 3,
             invalid_max: 3,
             repeat_window: Duration::from_secs(3),
-            repeat_window_relinked: Duration::from_secs(60),
+            repeat_window_unread: Duration::from_secs(60),
             lines: Lines::default(),
         }
     }
@@ -193,7 +194,8 @@ pub struct Patience {
     pub close: Duration,
     /// From a cut reply to the provider closing its turn; afterwards its audio counts as a fresh reply.
     pub cut_reply: Duration,
-    /// From the end of the person's speech to anything heard; afterwards the device says that it takes longer.
+    /// From the end of the person's speech to anything heard; afterwards the device says that it takes longer. Also from
+    /// asking the model to speak to its speech; afterwards it is not waited for.
     pub reply: Duration,
     /// Microphone audio is withheld for pending calls at most this long.
     pub uplink_hold: Duration,
@@ -204,8 +206,14 @@ pub struct Patience {
     pub drain: Duration,
     /// From the end of the call that ends the session to the goodbye, if the model says nothing.
     pub goodbye: Duration,
-    /// From an answer to its clip, if no speech comes of it.
+    /// From an answer to its clip, if the speech that it asked for does not come.
     pub clip: Duration,
+    /// Quiet before a clip whose answer asked for no speech.
+    pub clip_quiet: Duration,
+    /// From a call's arrival to its run, where it waits for what was said before it to be heard.
+    pub heard: Duration,
+    /// From stopping a call to its outcome. An equal call waits that long, as the first may have done something after all.
+    pub stopped: Duration,
     /// Added to the expected end of playout before lost playout reports are given up for.
     pub playout: Duration,
     /// Taken off the time a provider leaves before it closes: the link is made again this much earlier.
@@ -224,6 +232,9 @@ impl Default for Patience {
             drain: Duration::from_secs(30),
             goodbye: Duration::from_secs(2),
             clip: Duration::from_secs(5),
+            clip_quiet: Duration::from_millis(300),
+            heard: Duration::from_secs(3),
+            stopped: Duration::from_secs(2),
             playout: Duration::from_secs(20),
             go_away_margin: Duration::from_secs(2),
         }

@@ -33,9 +33,6 @@ pub(crate) struct Ending {
     pub(crate) model_done: bool,
 }
 
-/// What is kept to be said to the model at most.
-const NOTES_MAX: usize = 16;
-
 impl Session {
     pub(crate) fn on_start(&mut self) {
         if self.run != Run::Off {
@@ -90,7 +87,10 @@ impl Session {
     }
 
     pub(crate) fn end_when_drained(&mut self) {
-        let idle = self.ledger.is_at_rest() && self.reply.is_quiet() && !self.playout.is_pending();
+        let idle = self.ledger.is_at_rest()
+            && self.reply.is_quiet()
+            && !self.playout.is_pending()
+            && !self.clips.wait_for_quiet();
         match &mut self.run {
             Run::Ending(ending) if ending.model_done && idle => {
                 if ending.spoke {
@@ -131,7 +131,8 @@ impl Session {
             return;
         }
         self.stop_unbegun_calls();
-        self.asked_to_speak = false;
+        self.on_asked_over();
+        self.drop_nudge();
         let ended = self.reply.give_up(&mut self.cx);
         self.on_reply_ended(ended);
         self.on_goodbye_due();
@@ -198,22 +199,6 @@ impl Session {
         self.link.leave(&mut self.cx);
     }
 
-    /// Notes something for the model, for when it can be told.
-    pub(crate) fn note(&mut self, text: String) {
-        self.notes.push_back(text);
-        if self.notes.len() > NOTES_MAX
-            && let Some(text) = self.notes.pop_front()
-        {
-            self.cx.notice(Notice::NoteDropped { text, why: "too many wait" });
-        }
-    }
-
-    pub(crate) fn drop_notes(&mut self, why: &'static str) {
-        for text in std::mem::take(&mut self.notes) {
-            self.cx.notice(Notice::NoteDropped { text, why });
-        }
-    }
-
     /// Nothing said, asked or agreed to so far may reach into the next conversation.
     fn end_conversation(&mut self) {
         self.gate.drop_all(&mut self.cx);
@@ -239,6 +224,7 @@ impl Session {
         }
         self.reply.give_up(&mut self.cx);
         self.clips.clear();
+        self.on_asked_over();
         self.drop_notes("the session ended");
         self.end_record();
         self.waiting = None;
@@ -250,10 +236,12 @@ impl Session {
             Timer::HeldCall,
             Timer::BargeIn,
             Timer::Reply,
+            Timer::Telling,
             Timer::Settle,
             Timer::CallDeadline,
             Timer::Blocking,
             Timer::Clip,
+            Timer::ClipQuiet,
             Timer::Goodbye,
             Timer::Drain,
             Timer::Idle,

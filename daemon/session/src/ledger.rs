@@ -8,14 +8,16 @@ mod queue;
 mod response;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-use units::{CallKey, Instant, TurnId};
+use units::{CallKey, Epoch, Instant, TurnId};
 
 use crate::confirm::{Permit, Proposal};
+use crate::playout::Mark;
 use crate::snapshot::OpenCall;
-use crate::tool::{OutcomeStatus, ToolSpec};
+use crate::tool::{Effect, OutcomeStatus, ToolSpec};
 
-pub(crate) use finished::Finished;
+pub(crate) use finished::{Again, Finished, Recalled};
 pub(crate) use response::{Change, Given, Owes, Place, Response, Step, Told};
 
 /// Answers and ids remembered, for calls that come again.
@@ -36,7 +38,7 @@ pub(crate) enum Stage {
     /// May run; waits for the calls before it. The permit is here and nowhere else.
     Queued(Box<Queued>),
     /// With its tool.
-    Running(Running),
+    Running(Box<Running>),
     /// Equal to a call that has not ended: shares its answer.
     Copy(CallKey),
 }
@@ -47,6 +49,8 @@ pub(crate) struct Queued {
     pub(crate) spec: ToolSpec,
     /// Not before this: until then it shows whether the person goes on speaking.
     pub(crate) settled_at: Instant,
+    /// Nor before this was heard, for so long.
+    pub(crate) after: Option<(Mark, Instant)>,
 }
 
 /// What is remembered of a call while its tool has it.
@@ -55,17 +59,33 @@ pub(crate) struct Running {
     pub(crate) spec: ToolSpec,
     pub(crate) digest: [u8; 32],
     pub(crate) turn: TurnId,
+    /// The connection that asked.
+    pub(crate) epoch: Epoch,
     /// It spent an approval.
     pub(crate) agreed: bool,
     /// It is past its point of no return.
     pub(crate) begun: bool,
+    /// The provider may have dropped it without a word, and its answer with it.
+    pub(crate) dropped: bool,
     pub(crate) started: Instant,
+    /// When it should have ended.
+    pub(crate) due: Instant,
 }
 
-impl Running {
-    pub(crate) fn deadline(&self) -> Instant {
-        self.started + self.spec.timeout
-    }
+/// A call that its tool still has and that is owed no answer any more.
+pub(crate) struct LetGo {
+    pub(crate) running: Running,
+    pub(crate) why: Loose,
+    at: Instant,
+}
+
+/// What an equal call that was let go means for one that would run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InTheWay {
+    /// Nobody knows yet how it ends: this one must not run.
+    Begun,
+    /// It may have done something before it was stopped: until then its outcome is waited for.
+    Stopping { until: Instant },
 }
 
 /// Why a call that its tool still has is owed no answer.
@@ -95,7 +115,7 @@ pub(crate) struct Ledger {
     /// Calls that their tool still has and that were answered that they run.
     jobs: BTreeMap<CallKey, Running>,
     /// Calls that their tool still has and that are owed no answer any more.
-    loose: BTreeMap<CallKey, (Running, Loose)>,
+    loose: BTreeMap<CallKey, LetGo>,
     /// Ids of this conversation that got a place, those that were refused without one, and those that were taken back:
     /// apart, so that a flood of one kind does not drive out the others.
     seen: VecDeque<String>,
@@ -202,15 +222,44 @@ impl Ledger {
     }
 
     /// The tool goes on with a call that is owed no answer any more; its outcome decides whether a note is due.
-    pub(crate) fn let_go(&mut self, call: CallKey, running: Running, why: Loose) {
-        self.loose.insert(call, (running, why));
+    pub(crate) fn let_go(&mut self, call: CallKey, running: Running, why: Loose, at: Instant) {
+        self.loose.insert(call, LetGo { running, why, at });
         if self.loose.len() > REMEMBERED {
             self.loose.pop_first();
         }
     }
 
-    pub(crate) fn take_loose(&mut self, call: CallKey) -> Option<(Running, Loose)> {
+    pub(crate) fn take_loose(&mut self, call: CallKey) -> Option<LetGo> {
         self.loose.remove(&call)
+    }
+
+    /// The call that was let go, changes something and equals this one, as long as it counts: one that has begun for
+    /// `begun`, any other for `stopped`.
+    pub(crate) fn in_the_way(
+        &self,
+        now: Instant,
+        spec: &ToolSpec,
+        digest: &[u8; 32],
+        (stopped, begun): (Duration, Duration),
+    ) -> Option<InTheWay> {
+        if spec.effect == Effect::Read || spec.repeatable {
+            return None;
+        }
+        let equal = self.loose.values().filter(|let_go| {
+            let running = &let_go.running;
+            running.spec.name == spec.name && running.digest == *digest
+        });
+        equal
+            .filter_map(|let_go| {
+                let (way, until) = if let_go.running.begun {
+                    (InTheWay::Begun, let_go.at + begun)
+                } else {
+                    let until = let_go.at + stopped;
+                    (InTheWay::Stopping { until }, until)
+                };
+                (now < until).then_some(way)
+            })
+            .max_by_key(|way| *way == InTheWay::Begun)
     }
 
     /// A call with equal arguments that may run or runs.

@@ -40,6 +40,7 @@ mod engage;
 mod ledger;
 mod lexicon;
 mod link;
+mod notes;
 mod notice;
 mod person;
 mod playout;
@@ -54,6 +55,7 @@ mod timers;
 mod tool;
 mod turn;
 mod uplink;
+mod written;
 
 use std::time::Duration;
 

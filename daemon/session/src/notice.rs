@@ -110,6 +110,16 @@ pub enum Notice {
         /// It equalled one that had not ended, and shares its answer.
         coalesced: bool,
     },
+    /// The model has used up what it may be asked to say in one turn: its further calls are refused. Once in a turn.
+    FollowUpsSpent {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// The model has written a call out as speech, which was cut off.
+    CallSpoken {
+        /// The tool's name, or what gave it away.
+        name: String,
+    },
     /// A call will never be answered.
     CallClosed {
         /// Which.

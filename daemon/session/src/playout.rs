@@ -33,12 +33,33 @@ pub(crate) struct Playout {
 struct Live {
     what: Spoken,
     stage: Stage,
+    /// How much of a reply was handed out.
+    given: Duration,
+}
+
+/// A point in a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    utterance: UtteranceId,
+    given: Duration,
+}
+
+/// How much was heard of a reply up to a [`Mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// All of it, or what was not never will be.
+    All,
+    /// Some; all of it by then, unless playout stalls.
+    By(Instant),
+    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Queued,
-    Audible,
+    Audible {
+        since: Instant,
+    },
     /// Dropped; the report of how much was heard is still to come.
     Flushed {
         /// The turn that spoke over it, if it was audible then.
@@ -53,7 +74,7 @@ impl Playout {
 
     /// Something is heard at this moment.
     pub(crate) fn is_audible(&self) -> bool {
-        self.live.values().any(|live| live.stage == Stage::Audible)
+        self.live.values().any(Live::is_audible)
     }
 
     /// Something is heard or waits to be.
@@ -76,6 +97,22 @@ impl Playout {
         self.is_reply_pending() || self.reply_heard.is_some_and(|at| now - at < span)
     }
 
+    /// The end of what the model has said so far, if not all of it was heard.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        let replies =
+            self.live.iter().rev().filter(|(_, live)| live.is_pending() && live.what == Spoken::Reply);
+        replies.map(|(utterance, live)| Mark { utterance: *utterance, given: live.given }).next()
+    }
+
+    /// How much was heard up to `mark`.
+    pub(crate) fn heard(&self, mark: Mark) -> Heard {
+        match self.live.get(&mark.utterance).map(|live| live.stage) {
+            None | Some(Stage::Flushed { .. }) => Heard::All,
+            Some(Stage::Audible { since }) => Heard::By(since + mark.given),
+            Some(Stage::Queued) => Heard::Nothing,
+        }
+    }
+
     /// A fresh reply.
     pub(crate) fn begin_reply(&mut self, cx: &mut Context) -> UtteranceId {
         self.admit(cx, Spoken::Reply, Duration::ZERO)
@@ -83,6 +120,9 @@ impl Playout {
 
     pub(crate) fn append(&mut self, cx: &mut Context, utterance: UtteranceId, pcm: Pcm) {
         self.expect(cx, pcm.span());
+        if let Some(live) = self.live.get_mut(&utterance) {
+            live.given += pcm.span();
+        }
         cx.emit(Output::Play { utterance, pcm });
     }
 
@@ -103,7 +143,7 @@ impl Playout {
             return false;
         }
         for live in self.live.values_mut().filter(|live| live.is_pending()) {
-            let by = if live.stage == Stage::Audible { by } else { None };
+            let by = by.filter(|_| live.is_audible());
             live.stage = Stage::Flushed { by };
         }
         self.heard_by = cx.now;
@@ -120,7 +160,7 @@ impl Playout {
         if live.stage != Stage::Queued {
             return false;
         }
-        live.stage = Stage::Audible;
+        live.stage = Stage::Audible { since: cx.now };
         self.watch(cx);
         true
     }
@@ -159,7 +199,7 @@ impl Playout {
         if self.live.len() >= LIVE_MAX {
             self.live.pop_first();
         }
-        self.live.insert(self.last, Live { what, stage: Stage::Queued });
+        self.live.insert(self.last, Live { what, stage: Stage::Queued, given: Duration::ZERO });
         self.expect(cx, span);
         self.last
     }
@@ -180,9 +220,13 @@ impl Playout {
 }
 
 impl Live {
+    fn is_audible(&self) -> bool {
+        matches!(self.stage, Stage::Audible { .. })
+    }
+
     fn is_pending(&self) -> bool {
         match self.stage {
-            Stage::Queued | Stage::Audible => true,
+            Stage::Queued | Stage::Audible { .. } => true,
             Stage::Flushed { .. } => false,
         }
     }

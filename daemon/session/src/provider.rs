@@ -1,10 +1,11 @@
 //! What the provider says.
 
-use crate::Output;
+use std::time::Duration;
+
 use crate::engage::Run;
 use crate::notice::Notice;
 use crate::person::Credit;
-use crate::seam::{Capabilities, Intent, ProviderEvent};
+use crate::seam::{Capabilities, ProviderEvent};
 use crate::session::Session;
 use crate::snapshot::GateState;
 
@@ -22,18 +23,20 @@ impl Session {
             ProviderEvent::ReplyAudio(pcm) if pcm.is_empty() => {}
             ProviderEvent::ReplyAudio(pcm) => {
                 self.link.on_content();
-                self.asked_to_speak = false;
                 if self.reply.audio(&mut self.cx, &mut self.playout, pcm).is_some() {
+                    self.on_asked_over();
+                    self.drop_nudge();
                     self.record_opened();
                     self.ledger.on_speech();
                     self.on_goodbye_audio();
                 }
             }
-            ProviderEvent::ReplyText(text) => self.reply.text(&text),
+            ProviderEvent::ReplyText(text) => self.on_reply_text(&text),
             ProviderEvent::UserText(text) => self.on_user_text(text),
             ProviderEvent::Calls(calls) => {
                 self.link.on_content();
                 self.record_opened();
+                self.drop_nudge();
                 self.on_calls(calls);
             }
             ProviderEvent::CallsCancelled(ids) => self.on_calls_cancelled(&ids),
@@ -46,13 +49,13 @@ impl Session {
                 let ended = self.reply.turn_complete(&mut self.cx, more);
                 self.on_reply_ended(ended);
                 if !more {
-                    self.asked_to_speak = false;
+                    self.on_asked_over();
                     self.on_goodbye_due();
                 }
             }
             ProviderEvent::Interrupted => self.on_interrupted(),
             ProviderEvent::ResumeHandle(handle) => self.link.on_handle(handle),
-            ProviderEvent::GoAway { left } => self.link.on_go_away(&mut self.cx, left),
+            ProviderEvent::GoAway { left } => self.on_go_away(left),
             ProviderEvent::Usage { input_tokens, output_tokens } => {
                 self.record(|record| {
                     record.input_tokens = record.input_tokens.saturating_add(input_tokens);
@@ -94,26 +97,25 @@ impl Session {
         }
     }
 
+    /// The provider will close this connection. What acts on the world outside and runs is waited for until then: how it
+    /// went should be told on this link.
+    fn on_go_away(&mut self, left: Option<Duration>) {
+        if let Some(left) = left {
+            let margin = self.cx.config.patience.go_away_margin;
+            self.ledger.shorten_deadlines(self.cx.now + left.saturating_sub(margin));
+        }
+        self.link.on_go_away(&mut self.cx, left);
+    }
+
     /// The provider cut its reply because it heard the person. A line of our own is not its to cut.
     fn on_interrupted(&mut self) {
         self.on_barge_in();
+        // It may have dropped the calls of that reply without a word.
+        self.ledger.on_interrupted();
         if self.playout.is_reply_pending() {
             self.playout.flush(&mut self.cx, None);
             self.clips.clear();
         }
         self.reply.interrupted(&mut self.cx);
-    }
-
-    pub(crate) fn send_notes(&mut self) {
-        let Some((conversation, capabilities)) = self.link.up() else {
-            return;
-        };
-        if !capabilities.takes_notes {
-            self.drop_notes("the model takes no notes");
-        } else if !(capabilities.hold_uplink_during_calls && self.ledger.owes(conversation)) {
-            for note in std::mem::take(&mut self.notes) {
-                self.cx.emit(Output::Send(Intent::Note(note)));
-            }
-        }
     }
 }

@@ -25,7 +25,10 @@ enum State {
     /// All of a reply was generated; more audio is another reply of the same turn.
     Generated,
     /// We dropped the reply. What still comes is stale until the provider closes it or too much time has passed.
-    Cut,
+    Cut {
+        /// All of it had been generated.
+        generated: bool,
+    },
     /// The provider cut the reply itself; its turn is still to be closed. What comes is fresh.
     Interrupted,
 }
@@ -39,7 +42,7 @@ impl Reply {
     pub(crate) fn open(&self) -> Option<UtteranceId> {
         match self.state {
             State::Open { utterance } => Some(utterance),
-            State::Closed | State::Generated | State::Cut | State::Interrupted => None,
+            State::Closed | State::Generated | State::Cut { .. } | State::Interrupted => None,
         }
     }
 
@@ -47,8 +50,18 @@ impl Reply {
     pub(crate) fn is_quiet(&self) -> bool {
         match self.state {
             State::Closed | State::Generated => true,
-            State::Open { .. } | State::Cut | State::Interrupted => false,
+            State::Open { .. } | State::Cut { .. } | State::Interrupted => false,
         }
+    }
+
+    /// The person spoke over this reply while it was being generated, and the provider has not closed its turn.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.state == State::Cut { generated: false }
+    }
+
+    /// What was said in this reply so far.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
     }
 
     /// The provider has closed its turn: nothing more of it comes.
@@ -64,7 +77,7 @@ impl Reply {
     /// The next piece of speech. Its utterance, or `None` if it is stale.
     pub(crate) fn audio(&mut self, cx: &mut Context, playout: &mut Playout, pcm: Pcm) -> Option<UtteranceId> {
         let utterance = match self.state {
-            State::Cut => return None,
+            State::Cut { .. } => return None,
             State::Open { utterance } => utterance,
             State::Closed | State::Generated | State::Interrupted => {
                 cx.timers.clear(Timer::CutReply);
@@ -78,7 +91,7 @@ impl Reply {
     }
 
     pub(crate) fn text(&mut self, fragment: &str) {
-        if self.state != State::Cut {
+        if !matches!(self.state, State::Cut { .. }) {
             append_bounded(&mut self.said, fragment);
         }
     }
@@ -92,7 +105,7 @@ impl Reply {
                 self.tell(cx, false);
                 Some(utterance)
             }
-            State::Closed | State::Generated | State::Cut | State::Interrupted => None,
+            State::Closed | State::Generated | State::Cut { .. } | State::Interrupted => None,
         }
     }
 
@@ -111,10 +124,10 @@ impl Reply {
         self.tell(cx, true);
         match self.state {
             State::Open { .. } | State::Generated => {
-                self.state = State::Cut;
+                self.state = State::Cut { generated: self.state == State::Generated };
                 cx.after(Timer::CutReply, cx.config.patience.cut_reply);
             }
-            State::Closed | State::Cut | State::Interrupted => {}
+            State::Closed | State::Cut { .. } | State::Interrupted => {}
         }
     }
 

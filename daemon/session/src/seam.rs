@@ -82,6 +82,8 @@ pub enum FollowUp {
     Silent,
     /// Speak about it when there is a gap.
     WhenIdle,
+    /// Speak about it at once, whatever the model is saying.
+    Interrupt,
 }
 
 /// The one answer to one call.
@@ -104,6 +106,8 @@ pub enum Intent {
     Answer(Vec<Answer>),
     /// Add a note to the conversation; the model should not speak because of it.
     Note(String),
+    /// Add this to the conversation; the model should speak because of it. What it is saying is cut off.
+    Ask(String),
     /// The microphone has stopped sending for a while.
     AudioStreamEnd,
 }

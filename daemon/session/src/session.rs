@@ -1,7 +1,5 @@
 //! The session: its parts, the order in which they act, and the contract with the driver.
 
-use std::collections::VecDeque;
-
 use units::{Instant, TurnId};
 
 use crate::clips::Clips;
@@ -11,6 +9,7 @@ use crate::context::Context;
 use crate::engage::Run;
 use crate::ledger::Ledger;
 use crate::link::Link;
+use crate::notes::Notes;
 use crate::person::Person;
 use crate::playout::Playout;
 use crate::record::Record;
@@ -37,6 +36,8 @@ pub struct Session {
     pub(crate) person: Person,
     /// Near-end speech over playout that may be a barge-in.
     pub(crate) overlap: Overlap,
+    /// The last turn that was over and in which the person was heard, and not just a click.
+    pub(crate) heard_turn: TurnId,
     /// The turn for which the person has heard nothing yet.
     pub(crate) waiting: Option<TurnId>,
     pub(crate) reply: Reply,
@@ -45,7 +46,7 @@ pub struct Session {
     pub(crate) gate: Gate,
     pub(crate) clips: Clips,
     /// What the model should know, until it can be sent.
-    pub(crate) notes: VecDeque<String>,
+    pub(crate) notes: Notes,
     /// The tools that the model sees in this turn, sorted.
     pub(crate) view: Vec<String>,
     pub(crate) tally: Tally,
@@ -67,13 +68,14 @@ impl Session {
             uplink: Uplink::new(),
             person: Person::new(),
             overlap: Overlap::None,
+            heard_turn: TurnId(0),
             waiting: None,
             reply: Reply::new(),
             playout: Playout::new(),
             ledger: Ledger::default(),
             gate: Gate::new(),
             clips: Clips::default(),
-            notes: VecDeque::new(),
+            notes: Notes::default(),
             view: Vec::new(),
             tally: Tally::default(),
             record: None,
@@ -160,7 +162,8 @@ impl Session {
             }
             Timer::Transcript => self.on_transcript_final(),
             // What it wakes for is decided with every input.
-            Timer::Answer | Timer::Settle => {}
+            Timer::Answer | Timer::Telling | Timer::Settle => {}
+            Timer::Asked => self.on_asked_over(),
             Timer::HeldCall => self.judge_held_calls(false),
             Timer::BargeIn => self.on_barge_in(),
             Timer::CutReply => {
@@ -171,6 +174,7 @@ impl Session {
             Timer::Blocking => self.on_blocking(),
             Timer::UplinkHold => self.uplink.on_hold_over(),
             Timer::Clip => self.on_clip_due(),
+            Timer::ClipQuiet => self.play_quiet_clips(),
             Timer::Playout => self.on_playout_lost(),
             Timer::Goodbye => self.on_goodbye_due(),
             Timer::Drain => self.finish("agent"),
@@ -194,6 +198,7 @@ impl Session {
         self.run_calls();
         self.send_answers();
         self.send_notes();
+        self.watch_clips();
         if !self.person.is_speaking() && !self.playout.is_pending() {
             self.gate.present(&mut self.cx, &mut self.playout);
         }

@@ -11,6 +11,10 @@ pub(crate) struct Tally {
     turn: TurnId,
     /// Answers that asked the model to speak again, and refusals past the cap.
     pub(crate) follow_ups: u32,
+    /// It was told that no follow-ups are left.
+    pub(crate) told_spent: bool,
+    /// The model was asked to make a call that it had written out as speech.
+    pub(crate) asked_to_call: bool,
     /// Calls with wrong arguments, by tool.
     invalid: BTreeMap<String, u32>,
     /// Results in a row in which nothing was found, by tool.

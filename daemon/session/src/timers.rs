@@ -21,7 +21,12 @@ pub(crate) enum Timer {
     CutReply,
     /// The person should have heard something.
     Reply,
-    /// The next call has waited long enough for the person to go on.
+    /// The model should have spoken as it was asked to.
+    Asked,
+    /// What the person waits to hear has waited long enough for the model to close its turn.
+    Telling,
+    /// The next call has waited long enough: for the person to go on, for what was said before it to be heard, or for one
+    /// that was stopped.
     Settle,
     /// A running call should have ended.
     CallDeadline,
@@ -31,6 +36,8 @@ pub(crate) enum Timer {
     UplinkHold,
     /// A clip has waited long enough for the speech it belongs after.
     Clip,
+    /// It was quiet for long enough for a clip that no speech belongs to.
+    ClipQuiet,
     /// Playout reports are overdue.
     Playout,
     /// The model has had its chance to say goodbye.
@@ -52,7 +59,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 25] = [
         Self::GateDeadline,
         Self::GrantLapses,
         Self::Transcript,
@@ -61,11 +68,14 @@ impl Timer {
         Self::BargeIn,
         Self::CutReply,
         Self::Reply,
+        Self::Asked,
+        Self::Telling,
         Self::Settle,
         Self::CallDeadline,
         Self::Blocking,
         Self::UplinkHold,
         Self::Clip,
+        Self::ClipQuiet,
         Self::Playout,
         Self::Goodbye,
         Self::Drain,

@@ -64,6 +64,12 @@ pub struct ToolSpec {
     pub repeatable: bool,
     /// It runs though an outbound call before it in the same response has failed.
     pub independent: bool,
+    /// It runs when what the model said before it was heard, not when it arrives.
+    pub run_when_heard: bool,
+    /// What it brings may interrupt the model, if the model should speak about it at all.
+    pub urgent: bool,
+    /// Running it twice does no more than running it once: if nobody knows how it ended, it may be tried once more.
+    pub idempotent: bool,
     /// What becomes of a running call when the person speaks over it.
     pub on_barge_in: OnBargeIn,
 }
@@ -86,6 +92,9 @@ impl ToolSpec {
             job: false,
             repeatable: false,
             independent: false,
+            run_when_heard: false,
+            urgent: false,
+            idempotent: false,
             on_barge_in: match effect {
                 Effect::Read => OnBargeIn::Cancel,
                 Effect::Local | Effect::Outbound => OnBargeIn::Finish,

@@ -38,7 +38,8 @@ impl Session {
             return;
         }
         self.waiting = None;
-        self.asked_to_speak = false;
+        self.on_asked_over();
+        self.drop_nudge();
         self.cx.timers.clear(Timer::Reply);
         self.reply.person_spoke();
         if self.run == Run::On && matches!(self.cx.config.engage, Engage::Voice { .. }) {
@@ -66,6 +67,9 @@ impl Session {
             return;
         };
         self.cx.notice(Notice::TurnClosed { turn, voiced });
+        if voiced >= self.cx.config.barge_in_min_speech {
+            self.heard_turn = turn;
+        }
         self.record_speech_ended();
         if let Overlap::Unsure { turn, ducked } = std::mem::replace(&mut self.overlap, Overlap::None) {
             self.cx.timers.clear(Timer::BargeIn);
@@ -135,6 +139,7 @@ impl Session {
                 None => (self.cx.config.lines.slow.clone(), LineKind::Apology),
             };
             self.playout.speak(&mut self.cx, text, kind);
+            self.nudge();
         } else {
             self.tell_of_outage();
         }

@@ -100,6 +100,11 @@ pub(super) fn intent(config: &GeminiConfig, intent: &Intent) -> Option<String> {
             turns: [Content { role: Some("user"), parts: [TextPart { text }] }],
             turn_complete: false,
         }),
+        Intent::Ask(text) if family.notes => ClientMessage::ClientContent(ClientContent {
+            turns: [Content { role: Some("user"), parts: [TextPart { text }] }],
+            turn_complete: true,
+        }),
+        Intent::Ask(text) => ClientMessage::RealtimeInput(RealtimeInput::Text(text)),
         Intent::AudioStreamEnd => ClientMessage::RealtimeInput(RealtimeInput::AudioStreamEnd(true)),
     };
     Some(message.to_text())
@@ -129,16 +134,17 @@ fn response<'a>(config: &GeminiConfig, family: &Family, answer: &'a Answer) -> F
         Scheduling::Field | Scheduling::FieldAndBody => free.then_some(match answer.follow_up {
             FollowUp::Silent => "SILENT",
             FollowUp::WhenIdle => "WHEN_IDLE",
+            FollowUp::Interrupt => "INTERRUPT",
         }),
     };
     match (scheduling, answer.follow_up) {
-        (Some(when), FollowUp::Silent | FollowUp::WhenIdle) => {
+        (Some(when), FollowUp::Silent | FollowUp::WhenIdle | FollowUp::Interrupt) => {
             if family.scheduling == Scheduling::FieldAndBody {
                 insert_absent(&mut body, "scheduling", when);
             }
         }
         (None, FollowUp::Silent) => insert_absent(&mut body, "instruction", NOTHING_TO_SAY),
-        (None, FollowUp::WhenIdle) => {}
+        (None, FollowUp::WhenIdle | FollowUp::Interrupt) => {}
     }
     FunctionResponse { id: answer.id.as_deref(), name: &answer.name, response: body, scheduling }
 }

@@ -146,12 +146,15 @@ fn an_answer_says_when_to_speak_where_the_model_takes_it() {
     for (model, tool, follow_up, response, scheduling) in [
         ("gemini-3.8-live", "ping", FollowUp::Silent, &body, Some("SILENT")),
         ("gemini-3.8-live", "ping", FollowUp::WhenIdle, &body, Some("WHEN_IDLE")),
+        ("gemini-3.8-live", "ping", FollowUp::Interrupt, &body, Some("INTERRUPT")),
         ("gemini-3.8-live", "read_scale", FollowUp::Silent, &silent, None),
+        ("gemini-3.8-live", "read_scale", FollowUp::Interrupt, &body, None),
         ("gemini-3.8-live", "read_scale", FollowUp::WhenIdle, &body, None),
         ("gemini-3.8-live", "made_up", FollowUp::WhenIdle, &body, None),
         ("gemini-3.8-live-extended-thinking", "ping", FollowUp::Silent, &silent, None),
         ("gemini-3.8-live-extended-thinking", "ping", FollowUp::WhenIdle, &body, None),
         ("gemini-3.1-flash-live-preview", "ping", FollowUp::Silent, &silent, None),
+        (native, "ping", FollowUp::Interrupt, &copied("INTERRUPT"), Some("INTERRUPT")),
         (native, "ping", FollowUp::Silent, &copied("SILENT"), Some("SILENT")),
         (native, "ping", FollowUp::WhenIdle, &copied("WHEN_IDLE"), Some("WHEN_IDLE")),
         (native, "read_scale", FollowUp::Silent, &silent, None),
@@ -199,6 +202,16 @@ fn notes_and_the_end_of_the_stream() {
         json!({"clientContent": {"turns": [{"role": "user", "parts": [{"text": "the door is open"}]}], "turnComplete": false}})
     );
     assert_eq!(intent(&config("gemini-3.1-flash-live-preview"), &note), None);
+    // One that is to be spoken about has a way to every model.
+    let ask = Intent::Ask("the door is open".into());
+    assert_eq!(
+        parsed(&intent(&config("gemini-3.8-live"), &ask).unwrap()),
+        json!({"clientContent": {"turns": [{"role": "user", "parts": [{"text": "the door is open"}]}], "turnComplete": true}})
+    );
+    assert_eq!(
+        parsed(&intent(&config("gemini-3.1-flash-live-preview"), &ask).unwrap()),
+        json!({"realtimeInput": {"text": "the door is open"}})
+    );
     assert_eq!(
         parsed(&intent(&config("gemini-3.8-live"), &Intent::AudioStreamEnd).unwrap()),
         json!({"realtimeInput": {"audioStreamEnd": true}})

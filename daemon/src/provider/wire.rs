@@ -15,7 +15,7 @@ use serde_json::Value;
 #[expect(clippy::large_enum_variant, reason = "it lives for one serialization and is never stored")]
 pub(super) enum ClientMessage<'a> {
     Setup(Setup<'a>),
-    RealtimeInput(RealtimeInput),
+    RealtimeInput(RealtimeInput<'a>),
     ClientContent(ClientContent<'a>),
     ToolResponse(ToolResponse<'a>),
 }
@@ -147,8 +147,9 @@ pub(super) struct Transcription<'a> {
 /// Exactly one field a message, which is what the service takes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum RealtimeInput {
+pub(super) enum RealtimeInput<'a> {
     Audio(Blob),
+    Text(&'a str),
     AudioStreamEnd(bool),
 }
 

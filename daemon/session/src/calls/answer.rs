@@ -6,6 +6,7 @@ use units::CallKey;
 use crate::Output;
 use crate::answers;
 use crate::ledger::{Change, Given, Owes, Place, Response, Told};
+use crate::notes::Ask;
 use crate::notice::Notice;
 use crate::seam::{Answer, FollowUp, Intent};
 use crate::session::Session;
@@ -13,16 +14,21 @@ use crate::tool::OnBargeIn;
 
 impl Session {
     /// Gives a call that was taken out of the ledger its one answer, and the same to those that share it.
-    pub(super) fn answer(&mut self, call: CallKey, name: String, told: Told) {
-        self.answer_copies(call, &told.body);
+    ///
+    /// The model speaks about the first, if it should, and the others are only filed; unless one was asked for after
+    /// the person had spoken again. Then that is the one that it waits for, and may be the only one that it reads.
+    pub(super) fn answer(&mut self, call: CallKey, name: String, mut told: Told) {
+        for copy in self.ledger.copies_of(call) {
+            let later = self.ledger.are_turns_apart(call, copy);
+            let owes = if later { std::mem::replace(&mut told.owes, Owes::Silence) } else { Owes::Silence };
+            self.answer_copy(call, copy, told.body.clone(), owes);
+        }
         self.ledger.fill(call, name, told);
     }
 
-    pub(super) fn answer_copies(&mut self, call: CallKey, body: &Value) {
-        for copy in self.ledger.copies_of(call) {
-            if let Some(open) = self.ledger.take(copy) {
-                self.ledger.fill_copy(copy, open.name, body.clone(), call);
-            }
+    pub(super) fn answer_copy(&mut self, call: CallKey, copy: CallKey, body: Value, owes: Owes) {
+        if let Some(open) = self.ledger.take(copy) {
+            self.ledger.fill_copy(copy, open.name, Told::ours(body, owes), call);
         }
     }
 
@@ -51,32 +57,41 @@ impl Session {
             })
             .collect();
         // A click does not silence an answer; speech does, and the person's turn brings it up.
-        let spoken_over = self
-            .person
-            .speaks_for(self.cx.now)
-            .is_some_and(|span| span >= self.cx.config.barge_in_min_speech);
+        let spoken_over = self.is_person_heard();
         let stale = self.cx.now - asked_at >= self.cx.config.stale_after;
         let in_time = |given: &&Given| !(spoken_over || stale || given.spoken_over);
-        let owed = given.iter().filter(in_time).any(|given| match self.owed_by(given.told.owes) {
+        let asking = |given: &&Given| match self.owed_by(given.told.owes) {
             Owes::Silence => false,
             Owes::SpeechIfNone => !spoke,
             Owes::Speech => true,
-        });
+        };
+        let mut asking = given.iter().filter(in_time).filter(asking).peekable();
+        let owed = asking.peek().is_some();
+        let aloud =
+            if asking.any(|given| given.told.urgent) { FollowUp::Interrupt } else { FollowUp::WhenIdle };
         if owed {
-            self.asked_to_speak = true;
-            self.tally.follow_ups += 1;
-            self.record(|record| record.hops += 1);
+            self.on_asked();
         }
+        let turn = self.heard_turn();
         let last = given.len().saturating_sub(1);
         let mut sent = Vec::with_capacity(given.len());
         for (place, given) in given.into_iter().enumerate() {
-            let follow_up = if owed && place == last { FollowUp::WhenIdle } else { FollowUp::Silent };
+            let follow_up = if owed && place == last { aloud } else { FollowUp::Silent };
             let over = given.spoken_over || spoken_over;
             let Given { call, id, asked_at, name, told: Told { mut body, by, .. }, copy_of, .. } = given;
             match by {
                 Some(_) if stale => answers::instruct(&mut body, answers::STALE),
                 Some(OnBargeIn::Finish) if over => answers::instruct(&mut body, answers::SPOKEN_OVER),
                 Some(OnBargeIn::Finish | OnBargeIn::Cancel) | None => {}
+            }
+            self.ledger.finished.on_answered(call, turn);
+            match copy_of {
+                Some(original) if !over => {
+                    self.ledger.finished.on_read(self.cx.now, original, turn, self.link.epoch());
+                }
+                Some(_) => {}
+                None if over => self.ledger.finished.on_unread(call),
+                None => {}
             }
             self.answered += 1;
             self.cx.notice(Notice::CallAnswered {
@@ -99,8 +114,12 @@ impl Session {
         self.drop_clips(response.id);
         for place in response.places {
             let Place::Answered(given) = place else { continue };
-            if given.told.change != Change::Nothing {
-                self.note(answers::late_result_note(&given.name, &given.told.body));
+            let text = answers::late_result_note(&given.name, &given.told.body);
+            if given.told.by.is_some() && given.told.owes == Owes::Speech {
+                let Told { urgent, .. } = given.told;
+                self.ask(text, Ask { asked_at: given.asked_at, wish: answers::TELL, urgent });
+            } else if given.told.change != Change::Nothing {
+                self.note(text);
             }
             self.cx.notice(Notice::CallClosed {
                 call: given.call,

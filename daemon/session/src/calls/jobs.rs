@@ -6,6 +6,7 @@ use super::run::{no_outcome, owed, status_word};
 use crate::Output;
 use crate::answers;
 use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
+use crate::notes::Ask;
 use crate::session::Session;
 use crate::timers::Timer;
 use crate::tool::{Effect, OnBargeIn, Outcome};
@@ -17,7 +18,7 @@ impl Session {
             return;
         };
         self.answer(call, name, Told::ours(answers::running(), Owes::SpeechIfNone));
-        self.ledger.go_on(call, running);
+        self.ledger.go_on(call, *running);
     }
 
     /// Where a call that is not answered keeps the microphone shut, it does so for no longer than a person bears.
@@ -54,14 +55,20 @@ impl Session {
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.remember(running, status, &body);
-        if let Some(clip) = clip_after {
-            self.clip_is_due(clip);
-        }
+        self.remember(call, running, status, &body, false);
         let owes = owed(running, status, silent_ok);
+        if let Some(clip) = clip_after {
+            self.clip_is_due(clip, owes == Owes::Speech);
+        }
         // What its answer says is not said yet: then that tells it.
         if !self.ledger.correct(call, &body, owes, Change::of(running.spec.effect, status)) {
-            self.note(answers::job_note(&running.spec.name, &body, owes == Owes::Speech));
+            let text = answers::late_result_note(&running.spec.name, &body);
+            if owes == Owes::Speech {
+                let ask = Ask { asked_at: running.started, wish: answers::TELL, urgent: running.spec.urgent };
+                self.ask(text, ask);
+            } else {
+                self.note(text);
+            }
         }
     }
 
@@ -69,14 +76,14 @@ impl Session {
     pub(super) fn on_job_deadline(&mut self) {
         let now = self.cx.now;
         let due: Vec<CallKey> =
-            self.ledger.jobs().filter(|(_, job)| job.deadline() <= now).map(|(call, _)| call).collect();
+            self.ledger.jobs().filter(|(_, job)| job.due <= now).map(|(call, _)| call).collect();
         for call in due {
             let Some(job) = self.ledger.take_job(call) else { continue };
             self.cx.emit(Output::Cancel { call });
             let (status, body) = no_outcome(&job);
             let outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
             self.on_job_outcome(call, &job, outcome);
-            self.ledger.let_go(call, job, Loose::GivenUp { answered: status });
+            self.ledger.let_go(call, job, Loose::GivenUp { answered: status }, now);
         }
     }
 
@@ -95,6 +102,6 @@ impl Session {
         if !job.begun {
             self.cx.emit(Output::Cancel { call });
         }
-        self.ledger.let_go(call, job, Loose::TakenBack);
+        self.ledger.let_go(call, job, Loose::TakenBack, self.cx.now);
     }
 }

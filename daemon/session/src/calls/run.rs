@@ -1,11 +1,12 @@
 //! A call from its turn in the queue to its outcome or its deadline.
 
 use serde_json::Value;
-use units::CallKey;
+use units::{CallKey, Instant};
 
 use crate::answers;
-use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
+use crate::ledger::{Change, InTheWay, LetGo, Loose, Open, Owes, Queued, Running, Stage, Step, Told};
 use crate::notice::Notice;
+use crate::playout::Heard;
 use crate::session::Session;
 use crate::timers::Timer;
 use crate::tool::{Effect, Outcome, OutcomeStatus, PreCall, ToolSpec};
@@ -32,24 +33,34 @@ impl Session {
     pub(crate) fn run_calls(&mut self) {
         self.cx.timers.clear(Timer::Settle);
         while let Some((call, queued)) = self.ledger.next_to_run() {
-            let settled_at = queued.settled_at;
-            if self.must_wait_for_link(&queued.spec) {
+            let ready_at = self.ready_at(queued);
+            let (turn, digest) = (queued.permit.turn(), *queued.permit.digest());
+            let spec = queued.spec.clone();
+            if self.must_wait_for_link(&spec) {
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(answers::link_leaving(), Owes::Speech));
                 }
                 continue;
             }
-            if let Some(refusal) = self.refusal_in_order(call, &queued.spec) {
+            if let Some(refusal) = self.refusal_in_order(call, &spec) {
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(refusal, Owes::Speech));
                 }
                 continue;
             }
-            if settled_at > self.cx.now {
-                self.cx.timers.set(Timer::Settle, settled_at);
+            if ready_at > self.cx.now {
+                self.cx.timers.set(Timer::Settle, ready_at);
                 break;
             }
-            let Some((permit, spec, response)) = self.ledger.start(call, self.cx.now) else { break };
+            // An equal call that was stopped may have done something after all.
+            if let Some((body, owes)) = self.done_before(&spec, &digest, turn) {
+                if let Some(Open { name, .. }) = self.ledger.take(call) {
+                    self.answer(call, name, Told::ours(body, owes));
+                }
+                continue;
+            }
+            let epoch = self.link.epoch();
+            let Some((permit, spec, response)) = self.ledger.start(call, epoch, self.cx.now) else { break };
             self.announce(response, &spec);
             self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
@@ -63,6 +74,21 @@ impl Session {
             Some(at) => self.cx.timers.set(Timer::CallDeadline, at),
             None => self.cx.timers.clear(Timer::CallDeadline),
         }
+    }
+
+    /// When a call that is next may run: not before the person has had time to go on, what was said before it was heard,
+    /// and an equal one that was stopped has ended.
+    fn ready_at(&self, queued: &Queued) -> Instant {
+        let heard = queued.after.map(|(mark, at_last)| match self.playout.heard(mark) {
+            Heard::All => self.cx.now,
+            Heard::By(at) => at.min(at_last),
+            Heard::Nothing => at_last,
+        });
+        let stopped = match self.in_the_way(&queued.spec, queued.permit.digest()) {
+            Some(InTheWay::Stopping { until }) => Some(until),
+            Some(InTheWay::Begun) | None => None,
+        };
+        [heard, stopped].into_iter().flatten().fold(queued.settled_at, Instant::max)
     }
 
     /// Speaks the line of a call that starts, which waits for nothing. It is not spoken into something else: the person,
@@ -129,7 +155,7 @@ impl Session {
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.remember(&running, status, &body);
+        self.remember(call, &running, status, &body, running.dropped);
         self.on_step_over(response, &running.spec, status);
         if silent_ok && status == OutcomeStatus::Success {
             self.on_silence_meant();
@@ -146,13 +172,21 @@ impl Session {
             owes: owed(&running, status, silent_ok),
             change: Change::of(running.spec.effect, status),
             by: Some(running.spec.on_barge_in),
+            urgent: running.spec.urgent,
         };
         self.answer(call, name, told);
     }
 
     /// Remembers what a call brought, for those that come again.
-    pub(super) fn remember(&mut self, running: &Running, status: OutcomeStatus, body: &Value) {
-        self.ledger.finished.remember(self.cx.now, self.link.epoch(), running, status, body);
+    pub(super) fn remember(
+        &mut self,
+        call: CallKey,
+        running: &Running,
+        status: OutcomeStatus,
+        body: &Value,
+        unread: bool,
+    ) {
+        self.ledger.finished.remember(self.cx.now, (call, running), status, body, unread);
         if status == OutcomeStatus::Success {
             self.tally.found(running.turn, &running.spec.name, body);
         }
@@ -161,13 +195,15 @@ impl Session {
     /// The outcome of a call that is not owed an answer: the model must at least know the truth. It reads it in the
     /// answer if that is not sent yet, so that it never reads something else after it.
     fn on_unexpected_outcome(&mut self, call: CallKey, outcome: Outcome) {
-        let Some((running, why)) = self.ledger.take_loose(call) else {
+        let Some(LetGo { running, why, .. }) = self.ledger.take_loose(call) else {
             self.cx.notice(Notice::LateOutcome { call });
             return;
         };
         let Outcome { status, body, silent_ok, .. } = outcome;
         let body = answers::object(status_word(status), body);
-        self.remember(&running, status, &body);
+        // What the model was told of it, if anything, was something else.
+        let unread = why == Loose::TakenBack || status == OutcomeStatus::Success;
+        self.remember(call, &running, status, &body, unread);
         let change = Change::of(running.spec.effect, status);
         let note = match why {
             Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
@@ -192,12 +228,12 @@ impl Session {
         let due: Vec<CallKey> = self
             .ledger
             .running()
-            .filter(|(_, _, running)| running.deadline() <= now)
+            .filter(|(_, _, running)| running.due <= now)
             .map(|(call, ..)| call)
             .collect();
         for call in due {
             if let Some(Open { name, response, stage: Stage::Running(running) }) = self.ledger.take(call) {
-                self.give_up(call, name, response, running);
+                self.give_up(call, name, response, *running);
             }
         }
     }
@@ -206,25 +242,31 @@ impl Session {
         self.cx.emit(Output::Cancel { call });
         let (status, body) = no_outcome(&running);
         self.on_step_over(response, &running.spec, status);
-        self.remember(&running, status, &body);
+        self.remember(call, &running, status, &body, running.dropped);
         let told = Told {
             body,
             owes: Owes::Speech,
             change: Change::of(running.spec.effect, status),
             by: Some(running.spec.on_barge_in),
+            urgent: running.spec.urgent,
         };
         self.answer(call, name, told);
-        self.ledger.let_go(call, running, Loose::GivenUp { answered: status });
+        self.ledger.let_go(call, running, Loose::GivenUp { answered: status }, self.cx.now);
     }
 }
 
 /// What is known of a call that did not come back in time.
 pub(super) fn no_outcome(running: &Running) -> (OutcomeStatus, Value) {
     if running.begun {
-        (OutcomeStatus::Unknown, answers::outcome_unknown())
+        (OutcomeStatus::Unknown, unknown(&running.spec))
     } else {
         (OutcomeStatus::Error, answers::timed_out(&running.spec.name))
     }
+}
+
+/// What is told of a call that has begun and of which nobody knows how it ended.
+pub(super) fn unknown(spec: &ToolSpec) -> Value {
+    if spec.idempotent { answers::outcome_unknown_idempotent() } else { answers::outcome_unknown() }
 }
 
 /// What the answer of a call that its tool has ended asks of the model.

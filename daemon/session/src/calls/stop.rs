@@ -5,7 +5,7 @@ use crate::answers;
 use crate::ledger::{Loose, Open, Owes, Stage, Told};
 use crate::notice::Notice;
 use crate::session::Session;
-use crate::tool::{Effect, OnBargeIn};
+use crate::tool::{Effect, OnBargeIn, OutcomeStatus};
 
 impl Session {
     /// Stops and answers what has not begun: everything that waits to run, and a running call whose tool says so.
@@ -19,10 +19,13 @@ impl Session {
             let Some(Open { name, stage, .. }) = self.ledger.take(call) else {
                 continue;
             };
-            if let Stage::Running(_) = stage {
-                self.cx.emit(Output::Cancel { call });
-            }
             self.answer(call, name, Told::ours(answers::cancelled(), Owes::Silence));
+            if let Stage::Running(running) = stage {
+                self.cx.emit(Output::Cancel { call });
+                // It may have begun just before: then what it was answered is not true.
+                let why = Loose::GivenUp { answered: OutcomeStatus::Cancelled };
+                self.ledger.let_go(call, *running, why, self.cx.now);
+            }
         }
     }
 
@@ -61,6 +64,7 @@ impl Session {
             self.abandon_job(call);
             let name = if let Some(given) = self.ledger.ready(call) {
                 let (name, change) = (given.name.clone(), given.told.change);
+                self.ledger.finished.on_unread(call);
                 if let Some(note) = answers::taken_back_note(&name, change) {
                     self.note(note);
                 }
@@ -72,7 +76,7 @@ impl Session {
                     } else {
                         self.cx.emit(Output::Cancel { call });
                     }
-                    self.ledger.let_go(call, running, Loose::TakenBack);
+                    self.ledger.let_go(call, *running, Loose::TakenBack, self.cx.now);
                 }
                 name
             } else {
@@ -80,7 +84,9 @@ impl Session {
             };
             self.ledger.void(call);
             self.cx.notice(Notice::CallClosed { call, name, why: "the provider took it back" });
-            self.answer_copies(call, &shared);
+            for copy in self.ledger.copies_of(call) {
+                self.answer_copy(call, copy, shared.clone(), Owes::Silence);
+            }
         }
     }
 }

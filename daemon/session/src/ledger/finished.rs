@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::Value;
-use units::{Epoch, Instant, TurnId};
+use units::{CallKey, Epoch, Instant, TurnId};
 
 use super::{REMEMBERED, Running};
-use crate::tool::{Effect, OutcomeStatus};
+use crate::tool::{Effect, OutcomeStatus, ToolSpec};
 
 #[derive(Default)]
 pub(crate) struct Finished {
@@ -15,35 +15,69 @@ pub(crate) struct Finished {
 }
 
 struct Done {
+    call: CallKey,
     name: String,
     digest: [u8; 32],
     turn: TurnId,
     at: Instant,
+    /// The connection that asked.
     epoch: Epoch,
+    /// The model may not have read how it ended.
+    unread: bool,
+    /// Nobody knows how it ended.
+    doubtful: bool,
     body: Value,
 }
 
+impl Done {
+    /// It is as if it had ended here: the model may repeat the call that it was read for too.
+    fn is_read(&mut self, now: Instant, turn: TurnId, epoch: Epoch) {
+        (self.unread, self.at, self.turn, self.epoch) = (false, now, turn, epoch);
+    }
+}
+
+/// What asks to run, and where.
+pub(crate) struct Again<'a> {
+    pub(crate) spec: &'a ToolSpec,
+    pub(crate) digest: &'a [u8; 32],
+    pub(crate) turn: TurnId,
+    pub(crate) epoch: Epoch,
+}
+
+/// How an equal call ended.
+pub(crate) struct Recalled {
+    pub(crate) body: Value,
+    /// The model may not have known.
+    pub(crate) unread: bool,
+}
+
 impl Finished {
-    /// Remembers how a call that changed something ended.
+    /// Remembers how a call that changed something ended, or what became of it after all. `unread` if the model may not
+    /// read its answer.
     pub(crate) fn remember(
         &mut self,
         now: Instant,
-        epoch: Epoch,
-        running: &Running,
+        (call, running): (CallKey, &Running),
         status: OutcomeStatus,
         body: &Value,
+        unread: bool,
     ) {
         let repeatable = running.spec.effect != Effect::Read
             && matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown);
         if !repeatable {
             return;
         }
+        let before = self.calls.iter().position(|done| done.call == call);
+        let before = before.and_then(|place| self.calls.remove(place));
         self.calls.push_back(Done {
+            call,
             name: running.spec.name.clone(),
             digest: running.digest,
             turn: running.turn,
             at: now,
-            epoch,
+            epoch: running.epoch,
+            unread: unread || before.is_some_and(|done| done.unread),
+            doubtful: status == OutcomeStatus::Unknown,
             body: body.clone(),
         });
         if self.calls.len() > REMEMBERED {
@@ -51,24 +85,50 @@ impl Finished {
         }
     }
 
-    /// How an equal call ended, if that was `within` in the same turn, or `within_relinked` on another link.
+    /// The model may not read the answer of `call`.
+    pub(crate) fn on_unread(&mut self, call: CallKey) {
+        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+            done.unread = true;
+        }
+    }
+
+    /// The model reads how `call` ended in the answer of an equal one, made in `turn` on `epoch`.
+    pub(crate) fn on_read(&mut self, now: Instant, call: CallKey, turn: TurnId, epoch: Epoch) {
+        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+            done.is_read(now, turn, epoch);
+        }
+    }
+
+    /// The answer of `call` is sent when the person was last heard in `turn`. If that is later than it was asked for, a
+    /// model may have dropped it.
+    pub(crate) fn on_answered(&mut self, call: CallKey, turn: TurnId) {
+        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+            done.unread |= done.turn < turn;
+        }
+    }
+
+    /// How an equal call ended, if that was `within` in the same turn, or `within_unread` and the model may not know.
+    /// From here on it knows. What may be tried again because nobody knows how it ended is so once.
     pub(crate) fn recall(
-        &self,
+        &mut self,
         now: Instant,
-        call: (&str, &[u8; 32]),
-        turn: TurnId,
-        epoch: Epoch,
-        (within, within_relinked): (Duration, Duration),
-    ) -> Option<&Value> {
-        let (name, digest) = call;
-        self.calls
-            .iter()
-            .rev()
-            .filter(|done| done.name == name && done.digest == *digest)
-            .find(|done| {
-                let age = now - done.at;
-                (done.turn == turn && age < within) || (done.epoch != epoch && age < within_relinked)
-            })
-            .map(|done| &done.body)
+        again: &Again<'_>,
+        (within, within_unread): (Duration, Duration),
+    ) -> Option<Recalled> {
+        let mut recent = self.calls.iter_mut().rev().filter(|done| {
+            let age = now - done.at;
+            let unread = done.unread || done.epoch != again.epoch;
+            let counts = (done.turn == again.turn && age < within) || (unread && age < within_unread);
+            counts && done.name == again.spec.name && done.digest == *again.digest
+        });
+        let last = recent.next()?;
+        if again.spec.idempotent && last.doubtful && !recent.any(|done| done.doubtful) {
+            return None;
+        }
+        let unread = last.unread || last.epoch != again.epoch;
+        if unread {
+            last.is_read(now, again.turn, again.epoch);
+        }
+        Some(Recalled { body: last.body.clone(), unread })
     }
 }

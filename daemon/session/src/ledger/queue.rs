@@ -1,9 +1,9 @@
 //! Which calls run, and which comes next: one at a time and in order, but for those that only look and say that they may
 //! run beside each other.
 
-use units::{CallKey, Instant};
+use units::{CallKey, Epoch, Instant};
 
-use super::{Ledger, Open, Queued, Running, Stage, Step};
+use super::{Ledger, Open, Place, Queued, Running, Stage, Step};
 use crate::confirm::Permit;
 use crate::tool::{Effect, ToolSpec};
 
@@ -43,7 +43,12 @@ impl Ledger {
     }
 
     /// Takes a call from the queue to its tool.
-    pub(crate) fn start(&mut self, call: CallKey, now: Instant) -> Option<(Permit, ToolSpec, u64)> {
+    pub(crate) fn start(
+        &mut self,
+        call: CallKey,
+        epoch: Epoch,
+        now: Instant,
+    ) -> Option<(Permit, ToolSpec, u64)> {
         let Some(Open { name, response, stage: Stage::Queued(queued) }) = self.take(call) else {
             return None;
         };
@@ -52,11 +57,14 @@ impl Ledger {
             spec: spec.clone(),
             digest: *permit.digest(),
             turn: permit.turn(),
+            epoch,
             agreed: permit.grant().is_some(),
             begun: false,
+            dropped: false,
             started: now,
+            due: now + spec.timeout,
         };
-        self.open.insert(call, Open { name, response, stage: Stage::Running(running) });
+        self.open.insert(call, Open { name, response, stage: Stage::Running(Box::new(running)) });
         self.running.insert(call);
         Some((permit, spec, response))
     }
@@ -64,7 +72,7 @@ impl Ledger {
     /// The calls that are owed an answer and with their tool, oldest first.
     pub(crate) fn running(&self) -> impl Iterator<Item = (CallKey, &Open, &Running)> {
         self.running.iter().filter_map(|call| match self.open.get(call) {
-            Some(open @ Open { stage: Stage::Running(running), .. }) => Some((*call, open, running)),
+            Some(open @ Open { stage: Stage::Running(running), .. }) => Some((*call, open, &**running)),
             Some(Open { stage: Stage::Held(_) | Stage::Queued(_) | Stage::Copy(_), .. }) | None => None,
         })
     }
@@ -80,15 +88,42 @@ impl Ledger {
 
     /// When the first of the calls with their tools should have ended.
     pub(crate) fn earliest_deadline(&self) -> Option<Instant> {
-        self.with_tool().map(Running::deadline).min()
+        self.with_tool().map(|running| running.due).min()
     }
 
-    /// A call is past its point of no return. Of one that is owed no answer any more, its outcome tells.
+    /// A call is past its point of no return.
     pub(crate) fn on_begun(&mut self, call: CallKey) {
         if let Some(Open { stage: Stage::Running(running), .. }) = self.open.get_mut(&call) {
             running.begun = true;
         } else if let Some(running) = self.jobs.get_mut(&call) {
             running.begun = true;
+        } else if let Some(let_go) = self.loose.get_mut(&call) {
+            let_go.running.begun = true;
+        }
+    }
+
+    /// Calls that act on the world outside and are owed an answer should have ended by `at`.
+    pub(crate) fn shorten_deadlines(&mut self, at: Instant) {
+        for open in self.open.values_mut() {
+            if let Stage::Running(running) = &mut open.stage
+                && running.spec.effect == Effect::Outbound
+            {
+                running.due = running.due.min(at);
+            }
+        }
+    }
+
+    /// The provider has cut its reply: the calls of it may be dropped there, with their answers.
+    pub(crate) fn on_interrupted(&mut self) {
+        for open in self.open.values_mut() {
+            if let Stage::Running(running) = &mut open.stage {
+                running.dropped = true;
+            }
+        }
+        for place in self.responses.iter().flat_map(|response| &response.places) {
+            if let Place::Answered(given) = place {
+                self.finished.on_unread(given.call);
+            }
         }
     }
 

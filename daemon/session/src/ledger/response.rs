@@ -1,7 +1,7 @@
 //! The calls of one response and their answers: one place each, in order, sent together.
 
 use serde_json::Value;
-use units::{CallKey, Instant};
+use units::{CallKey, Instant, TurnId};
 
 use super::{Asked, Ledger, push_bounded};
 use crate::tool::{Effect, OnBargeIn, OutcomeStatus};
@@ -54,6 +54,8 @@ pub(crate) struct Response {
     /// The conversation that asked. Answers belong to no other.
     pub(crate) conversation: u64,
     pub(crate) asked_at: Instant,
+    /// The person's turn it came in.
+    pub(super) turn: TurnId,
     /// The model, or the device for one of its calls, was heard in this response.
     pub(crate) spoke: bool,
     /// Every call of it that may run only looks and may run beside others.
@@ -77,12 +79,14 @@ pub(crate) struct Told {
     pub(crate) change: Change,
     /// How the tool that brought it takes a barge-in; `None` if no tool did.
     pub(crate) by: Option<OnBargeIn>,
+    /// It may interrupt the model.
+    pub(crate) urgent: bool,
 }
 
 impl Told {
     /// What no tool brought.
     pub(crate) fn ours(body: Value, owes: Owes) -> Self {
-        Self { body, owes, change: Change::Nothing, by: None }
+        Self { body, owes, change: Change::Nothing, by: None, urgent: false }
     }
 }
 
@@ -109,13 +113,20 @@ impl Place {
 }
 
 impl Ledger {
-    pub(crate) fn begin_response(&mut self, conversation: u64, spoke: bool, now: Instant) -> u64 {
+    pub(crate) fn begin_response(
+        &mut self,
+        conversation: u64,
+        spoke: bool,
+        turn: TurnId,
+        now: Instant,
+    ) -> u64 {
         self.last_response += 1;
         let id = self.last_response;
         self.responses.push_back(Response {
             id,
             conversation,
             asked_at: now,
+            turn,
             spoke,
             together: true,
             step: Step::Fine,
@@ -139,10 +150,15 @@ impl Ledger {
         self.give(call, name, told, None);
     }
 
-    /// Gives a call that is not open any more the answer of the one that it equals. The model speaks about that, if it
-    /// should; this one is only filed.
-    pub(crate) fn fill_copy(&mut self, call: CallKey, name: String, body: Value, original: CallKey) {
-        self.give(call, name, Told::ours(body, Owes::Silence), Some(original));
+    /// Gives a call that is not open any more the answer of the one that it equals.
+    pub(crate) fn fill_copy(&mut self, call: CallKey, name: String, told: Told, original: CallKey) {
+        self.give(call, name, told, Some(original));
+    }
+
+    /// The person has opened a turn between `earlier` and `later`.
+    pub(crate) fn are_turns_apart(&self, earlier: CallKey, later: CallKey) -> bool {
+        let turn = |call| self.find(call).map(|(response, _)| self.responses[response].turn);
+        turn(earlier) < turn(later)
     }
 
     fn give(&mut self, call: CallKey, name: String, told: Told, copy_of: Option<CallKey>) {

@@ -226,4 +226,19 @@ transcripts! {
     t99_settle_ending
     uplink_hold
     voice_outage
+    t53_told
+    t53_told_late
+    silence_nudge
+    cut_reply_calls
+    t92_made_again
+    t92_lost_link
+    t29_after_close
+    go_away_deadline
+    t61_silent_clip
+    t82_unmarked
+    t95_microphone
+    call_spoken
+    t19_when_heard
+    urgent
+    idempotent
 }

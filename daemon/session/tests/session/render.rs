@@ -49,6 +49,7 @@ fn intent(intent: &Intent) -> String {
             format!("answer {}", answers.join(" | "))
         }
         Intent::Note(text) => format!("note {text:?}"),
+        Intent::Ask(text) => format!("ask {text:?}"),
         Intent::AudioStreamEnd => "audio-stream-end".into(),
     }
 }
@@ -81,6 +82,8 @@ fn notice(notice: &Notice) -> String {
         }
         Notice::CallClosed { call, name, why } => format!("{call} closed {name}: {why}"),
         Notice::NoteDropped { text, why } => format!("note dropped, {why}: {text:?}"),
+        Notice::FollowUpsSpent { turn } => format!("follow-ups spent in {turn}"),
+        Notice::CallSpoken { name } => format!("{name} was spoken"),
         Notice::LateOutcome { call } => format!("late outcome {call}"),
         Notice::GatePending { pending, tool, summary, replaces } => {
             let replaces = replaces.map(|old| format!(" replaces {old}")).unwrap_or_default();
@@ -151,6 +154,7 @@ fn follow_up(follow_up: FollowUp) -> &'static str {
     match follow_up {
         FollowUp::Silent => "silent",
         FollowUp::WhenIdle => "when-idle",
+        FollowUp::Interrupt => "interrupt",
     }
 }
 

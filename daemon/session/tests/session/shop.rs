@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
-use session::{Catalog, Effect, PreCall, Prepared, ToolSpec};
+use session::{Catalog, Effect, OnBargeIn, PreCall, Prepared, ToolSpec};
 
 /// What the shop shows; `None` is everything it has.
 pub type Shown = Arc<Mutex<Option<Vec<String>>>>;
@@ -34,7 +34,7 @@ const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
 ];
 
 /// One for each mark, sorted.
-const MARKED: [&str; 10] = [
+const MARKED: [&str; 13] = [
     "ask_service",
     "bolt_door",
     "find_part",
@@ -44,7 +44,10 @@ const MARKED: [&str; 10] = [
     "see_left",
     "see_right",
     "send_fax",
+    "show_bay",
+    "smell_gas",
     "tidy_up",
+    "water_plants",
 ];
 
 fn marked(name: &str) -> Option<ToolSpec> {
@@ -72,6 +75,11 @@ fn marked(name: &str) -> Option<ToolSpec> {
         "see_left" => ToolSpec { parallel: true, lane: Some("left".into()), ..read },
         "see_right" => ToolSpec { parallel: true, lane: Some("right".into()), ..read },
         "send_fax" => ToolSpec { pre_call: always, ..outbound },
+        "show_bay" => ToolSpec { run_when_heard: true, ..local },
+        "smell_gas" => ToolSpec { needs_result_now: true, urgent: true, ..read },
+        "water_plants" => {
+            ToolSpec { ungated: true, idempotent: true, on_barge_in: OnBargeIn::Cancel, ..outbound }
+        }
         "tidy_up" => ToolSpec { job: true, lane: Some("door".into()), ..local },
         _ => return None,
     })
@@ -91,6 +99,12 @@ pub fn is_parallel(name: &str) -> bool {
 
 pub fn lane(name: &str) -> Option<String> {
     marked(name)?.lane
+}
+
+/// It changes something, and the same again soon is not meant, or not sure to be.
+pub fn is_done_once(name: &str) -> bool {
+    let spec = Shop::new(Stock::Full).spec(name);
+    spec.is_some_and(|spec| spec.effect != Effect::Read && !spec.repeatable && !spec.idempotent)
 }
 
 /// It acts on the world outside, or ends the session.

@@ -3,86 +3,26 @@
 
 mod calls;
 mod checks;
+mod effects;
 mod exchanges;
+mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
 use session::{
-    Capabilities, Config, Engage, FailureCause, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
-    Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
+    Capabilities, Config, Engage, Input, Intent, LineKind, LinkFailure, LinkState, Notice, Outcome,
+    OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
 };
 use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
 
 use crate::render;
 use crate::shop::{Shop, Shown, Stock};
 use checks::Active;
-
-/// Something the world around the session does.
-#[derive(Clone, Debug)]
-pub enum Step {
-    Wait(u64),
-    Speak(u64),
-    Hush(u64),
-    Hear(&'static str),
-    Audio(u64),
-    Generated,
-    TurnComplete(bool),
-    Interrupted,
-    Call(usize, i64),
-    CallAgain(usize),
-    /// One whose answer this conversation has not seen.
-    CallOwed(usize),
-    /// One response with this many calls.
-    Batch(usize),
-    /// One response with these.
-    Together(Vec<usize>),
-    /// The catalog shows little, or all.
-    Show(bool),
-    TakeBack(usize),
-    Outcome(usize, OutcomeStatus),
-    EffectBegun(usize),
-    Started(usize),
-    Finished(usize, bool),
-    Ready(bool, bool),
-    Closed(FailureCause),
-    GoAway(u64),
-    Handle(bool),
-    /// A question and what is said to it, as they should come: rare among random steps.
-    Exchange(usize, i64, &'static str),
-    /// The same, but the person begins to speak before the question has been heard to its end.
-    EarlyExchange(usize, i64, &'static str),
-    /// The same, but the model is heard between the question and what the person says.
-    OvertakenExchange(usize, i64, &'static str),
-    /// The same, but the model is heard while the person speaks.
-    MidTurnExchange(usize, i64, &'static str),
-    Start,
-    Stop,
-}
-
-pub const TOOLS: [&str; 18] = [
-    "end_session",
-    "look_up",
-    "open_gate",
-    "print_label",
-    "read_sensor",
-    "send_text",
-    "set_volume",
-    "no_such",
-    "ask_service",
-    "bolt_door",
-    "find_part",
-    "make_report",
-    "next_page",
-    "ring_bell",
-    "see_left",
-    "see_right",
-    "send_fax",
-    "tidy_up",
-];
-
-const GUARDED: [&str; 2] = ["open_gate", "send_text"];
+use effects::Effects;
+use step::GUARDED;
+pub use step::{Step, TOOLS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transport {
@@ -102,6 +42,8 @@ pub struct World {
     running: Vec<CallKey>,
     playing: Vec<(UtteranceId, bool)>,
     flushed: BTreeSet<UtteranceId>,
+    /// What the session does not wait for any more.
+    given_up: BTreeSet<UtteranceId>,
     pub open_replies: BTreeSet<UtteranceId>,
     transport: Transport,
     uplink: bool,
@@ -109,11 +51,14 @@ pub struct World {
     /// Calls given and answers sent, by conversation and id.
     asked: BTreeMap<(u64, String), u32>,
     answers: BTreeMap<(u64, String), u32>,
+    /// Of each call its tool and arguments.
+    asked_for: BTreeMap<(u64, String), (String, String)>,
     /// Of each call the response and its place there.
     order: BTreeMap<(u64, String), (u64, usize)>,
     responses: u64,
     taken_back: BTreeSet<(u64, String)>,
     active: Vec<Active>,
+    effects: Effects,
     /// A link has been told to keep the microphone shut while it waits for an answer.
     hold: bool,
     jobs_run: usize,
@@ -151,16 +96,19 @@ impl World {
             running: Vec::new(),
             playing: Vec::new(),
             flushed: BTreeSet::new(),
+            given_up: BTreeSet::new(),
             open_replies: BTreeSet::new(),
             transport: Transport::Gone,
             uplink: false,
             conversation: 0,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
+            asked_for: BTreeMap::new(),
             order: BTreeMap::new(),
             responses: 0,
             taken_back: BTreeSet::new(),
             active: Vec::new(),
+            effects: Effects::default(),
             hold: false,
             jobs_run: 0,
             jobs_told: 0,
@@ -236,14 +184,12 @@ impl World {
             }
             Output::Run(permit) => self.on_run(&permit),
             Output::Cancel { call } => self.not_active(call),
+            Output::Send(Intent::Ask(text)) => self.on_ask(&text),
             Output::Send(Intent::Answer(answers)) => {
                 assert_ne!(self.transport, Transport::Closing);
                 self.on_answers(answers);
             }
-            Output::Send(Intent::Note(text)) if text.starts_with("[result of make_report") => {
-                self.jobs_told += 1;
-                assert!(self.jobs_told <= self.jobs_run, "a job is told of once");
-            }
+            Output::Send(Intent::Note(text)) => self.on_told(&text),
             Output::Notice(Notice::GateGranted { grant, .. }) => {
                 assert!(self.agreed_after, "what was said to something else is not an agreement");
                 let question = self.heard.clone().expect("only what was heard to its end is agreed to");
@@ -257,6 +203,7 @@ impl World {
                 assert!(self.settled.insert(call), "a call is answered or closed once");
                 if closed {
                     self.not_active(call);
+                    self.effects.on_closed(call, self.now);
                 }
             }
             Output::Notice(Notice::Link { state: LinkState::Up, ref text, .. })
@@ -266,16 +213,20 @@ impl World {
                 // Ids are the conversation's own: this one's start over.
                 self.ids_made = 0;
             }
+            Output::Notice(Notice::Link {
+                state: LinkState::Closing | LinkState::Down, ref text, ..
+            }) if text.is_empty() => {
+                self.effects = Effects::default();
+            }
+            Output::Ended { .. } => self.effects = Effects::default(),
+            Output::Notice(Notice::PlayoutLost { .. }) => {
+                self.given_up.extend(self.playing.iter().map(|(utterance, _)| *utterance));
+            }
             Output::Notice(Notice::DuplicateCall { id, .. }) => {
                 let asked = self.asked[&(self.conversation, id)];
                 assert!(asked > 1, "only what came before in its conversation is a duplicate");
             }
-            Output::Send(_)
-            | Output::Duck
-            | Output::Unduck
-            | Output::Event(_)
-            | Output::Notice(_)
-            | Output::Ended { .. } => {}
+            Output::Send(_) | Output::Duck | Output::Unduck | Output::Event(_) | Output::Notice(_) => {}
         }
     }
 
@@ -311,6 +262,7 @@ impl World {
                 let samples = vec![0i16; usize::try_from(frames).unwrap()];
                 self.provider(ProviderEvent::ReplyAudio(Pcm::new(Hz::K24, samples)));
             }
+            Step::Say(text) => self.provider(ProviderEvent::ReplyText(text.to_owned())),
             Step::Generated => self.provider(ProviderEvent::GenerationComplete),
             Step::TurnComplete(more) => self.provider(ProviderEvent::TurnComplete { more }),
             Step::Interrupted => self.provider(ProviderEvent::Interrupted),
@@ -359,6 +311,7 @@ impl World {
                 if place < self.running.len() {
                     let call = self.running.remove(place);
                     self.not_active(call);
+                    self.effects.on_outcome(call, status, self.now);
                     let outcome = Outcome {
                         status,
                         body: json!({"status": "from the tool", "message": "the user said yes"}),
@@ -371,6 +324,7 @@ impl World {
             }
             Step::EffectBegun(place) => {
                 if let Some(call) = self.running.get(place).copied() {
+                    self.effects.on_begun(call);
                     self.give(Input::EffectBegun { call });
                 }
             }

@@ -37,8 +37,11 @@ impl World {
     pub(super) fn give_calls(&mut self, calls: Vec<ProviderCall>) {
         if self.is_up() {
             self.responses += 1;
-            for (place, id) in calls.iter().filter_map(|call| call.id.clone()).enumerate() {
-                let key = (self.conversation, id);
+            for (place, call) in calls.iter().filter(|call| call.id.is_some()).enumerate() {
+                let key = (self.conversation, call.id.clone().unwrap());
+                self.asked_for
+                    .entry(key.clone())
+                    .or_insert_with(|| (call.name.clone(), call.args.to_string()));
                 self.order.entry(key.clone()).or_insert((self.responses, place));
                 *self.asked.entry(key).or_default() += 1;
             }

@@ -22,6 +22,7 @@ pub struct Active {
 impl World {
     pub(super) fn on_run(&mut self, permit: &Permit) {
         self.check_order(permit);
+        self.effects.on_run(permit, self.now);
         self.active.push(Active { call: permit.call_key(), name: permit.name().to_owned(), since: self.now });
         self.running.push(permit.call_key());
         if shop::waits_for_speech(permit.name()) {
@@ -68,6 +69,9 @@ impl World {
             assert!(answer.body.is_object());
             let key = (self.conversation, answer.id.expect("every call of this world has an id"));
             assert!(!self.taken_back.contains(&key), "what was taken back is not answered");
+            if answer.body["repeat"] == true {
+                self.effects.on_recalled(&self.asked_for[&key]);
+            }
             let place = self.order[&key];
             if let Some((response, call)) = before {
                 assert!(place.0 == response && place.1 > call, "answers come in the order of their calls");
@@ -77,6 +81,22 @@ impl World {
             *count += 1;
             assert_eq!(*count, 1, "a call has one answer");
         }
+    }
+
+    /// The model is asked to speak: it cuts off nothing that is said, unless that is what it is for.
+    pub(super) fn on_ask(&mut self, text: &str) {
+        self.on_told(text);
+        assert!(!self.speaking, "nobody is talked over");
+        if !text.starts_with("[You wrote") && !text.contains("smell_gas") {
+            assert!(self.open_replies.is_empty(), "no reply is cut off");
+            let over = |playing| self.flushed.contains(playing) || self.given_up.contains(playing);
+            assert!(self.playing.iter().all(|(playing, _)| over(playing)), "nothing that plays is cut off");
+        }
+    }
+
+    pub(super) fn on_told(&mut self, text: &str) {
+        self.jobs_told += text.matches("[result of make_report").count();
+        assert!(self.jobs_told <= self.jobs_run, "a job is told of once");
     }
 
     /// Calls of this conversation that have no answer and were not taken back.

@@ -1,0 +1,79 @@
+//! What calls did to the world, and whether the model may not know: such a thing is not done twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use session::{OutcomeStatus, Permit};
+use units::CallKey;
+
+use crate::shop;
+
+/// How long what a call did, and the model may not know, keeps an equal one from running.
+const UNREAD: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub struct Effects {
+    /// Tool and arguments of each call that changes something, and when it was run.
+    made: BTreeMap<CallKey, ((String, String), Duration)>,
+    /// Calls past their point of no return that their tools still have.
+    begun: BTreeSet<CallKey>,
+    /// Calls that were taken back, and when calls ended that did something.
+    taken_back: BTreeSet<CallKey>,
+    done: BTreeMap<CallKey, Duration>,
+    /// What was done by calls that were taken back, and when.
+    unread: BTreeMap<(String, String), Duration>,
+}
+
+impl Effects {
+    pub fn on_run(&mut self, permit: &Permit, now: Duration) {
+        if !shop::is_done_once(permit.name()) {
+            return;
+        }
+        let made = (permit.name().to_owned(), permit.args().to_string());
+        for call in &self.begun {
+            let (other, since) = &self.made[call];
+            assert!(
+                *other != made || now - *since >= UNREAD,
+                "{made:?} runs while an equal call is under way"
+            );
+        }
+        if let Some(since) = self.unread.get(&made) {
+            assert!(now - *since >= UNREAD, "{made:?} runs though it was done by a call that was taken back");
+        }
+        self.made.insert(permit.call_key(), (made, now));
+    }
+
+    pub fn on_begun(&mut self, call: CallKey) {
+        if self.made.contains_key(&call) {
+            self.begun.insert(call);
+        }
+    }
+
+    pub fn on_outcome(&mut self, call: CallKey, status: OutcomeStatus, now: Duration) {
+        self.begun.remove(&call);
+        if self.made.contains_key(&call) && matches!(status, OutcomeStatus::Success | OutcomeStatus::Unknown)
+        {
+            self.done.insert(call, now);
+            self.note(call, now);
+        }
+    }
+
+    /// The call will never be answered; here, because it was taken back.
+    pub fn on_closed(&mut self, call: CallKey, now: Duration) {
+        self.taken_back.insert(call);
+        self.note(call, now);
+    }
+
+    /// The model was told what such a call has done.
+    pub fn on_recalled(&mut self, made: &(String, String)) {
+        self.unread.remove(made);
+    }
+
+    fn note(&mut self, call: CallKey, now: Duration) {
+        if self.taken_back.contains(&call) && self.done.contains_key(&call) && now - self.done[&call] < UNREAD
+        {
+            let (made, _) = self.made[&call].clone();
+            self.unread.insert(made, self.done[&call]);
+        }
+    }
+}
