@@ -469,7 +469,7 @@ impl Driver {
                     args: asked.call.args.clone(),
                     body: Some(body.clone()),
                     speaks: match follow_up {
-                        FollowUp::WhenIdle => true,
+                        FollowUp::WhenIdle | FollowUp::Interrupt => true,
                         FollowUp::Silent => false,
                     },
                     latency: *latency,

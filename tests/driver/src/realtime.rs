@@ -72,9 +72,11 @@ impl Adapter {
     pub(crate) fn write(&mut self, intent: &Intent) -> Vec<Value> {
         match intent {
             Intent::Answer(answers) => answers.iter().map(|answer| self.output(answer)).collect(),
-            Intent::Note(text) => {
-                let content = json!([{"type": "input_text", "text": text}]);
-                vec![self.item(json!({"type": "message", "role": "system", "content": content}))]
+            Intent::Note(text) => vec![self.note(text)],
+            Intent::Ask(text) => {
+                let note = self.note(text);
+                self.wish(&note);
+                vec![note]
             }
             // It hears silence as silence.
             Intent::AudioStreamEnd => Vec::new(),
@@ -97,11 +99,24 @@ impl Adapter {
         let output = answer.body.to_string();
         let message =
             self.item(json!({"type": "function_call_output", "call_id": answer.id, "output": output}));
-        match (answer.follow_up, message["item"]["id"].as_str()) {
-            (FollowUp::WhenIdle, Some(item)) => self.arbiter.wish(item),
-            (FollowUp::WhenIdle, None) | (FollowUp::Silent, _) => {}
+        match answer.follow_up {
+            // It speaks of both when its response is over: to cut that off would be one more message.
+            FollowUp::WhenIdle | FollowUp::Interrupt => self.wish(&message),
+            FollowUp::Silent => {}
         }
         message
+    }
+
+    fn note(&mut self, text: &str) -> Value {
+        let content = json!([{"type": "input_text", "text": text}]);
+        self.item(json!({"type": "message", "role": "system", "content": content}))
+    }
+
+    /// The model should speak about the item of `message`.
+    fn wish(&mut self, message: &Value) {
+        if let Some(item) = message["item"]["id"].as_str() {
+            self.arbiter.wish(item);
+        }
     }
 
     fn item(&mut self, mut item: Value) -> Value {

@@ -180,6 +180,7 @@ pub(crate) fn seam(intent: &Intent) -> Value {
             json!({ "answer": answers.iter().map(answer).collect::<Vec<_>>() })
         }
         Intent::Note(text) => json!({ "note": text }),
+        Intent::Ask(text) => json!({ "ask": text }),
         Intent::AudioStreamEnd => json!("audio_stream_end"),
     }
 }
@@ -188,6 +189,7 @@ fn answer(answer: &Answer) -> Value {
     let follow_up = match answer.follow_up {
         FollowUp::Silent => "silent",
         FollowUp::WhenIdle => "when_idle",
+        FollowUp::Interrupt => "interrupt",
     };
     json!({"id": answer.id, "name": answer.name, "body": answer.body, "follow_up": follow_up})
 }

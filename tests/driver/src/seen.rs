@@ -40,7 +40,10 @@ impl Driver {
         for (_, notice) in &self.log.notices[from..] {
             if let Notice::CallArrived { .. } = notice {
                 turn.calls += 1;
-            } else if let Notice::CallAnswered { follow_up: FollowUp::WhenIdle, .. } = notice {
+            } else if let Notice::CallAnswered {
+                follow_up: FollowUp::WhenIdle | FollowUp::Interrupt, ..
+            } = notice
+            {
                 turn.hops += 1;
             } else if let Notice::CallRun { name, .. } = notice {
                 let waited_for = self.tools.find(name).is_some_and(|tool| tool.needs_result_now());
