@@ -195,11 +195,17 @@ impl World {
                 let question = self.heard.clone().expect("only what was heard to its end is agreed to");
                 self.agreed_to.insert(grant.0, question);
             }
-            Output::Notice(Notice::CallArrived { call, .. }) => assert!(self.arrived.insert(call)),
+            Output::Notice(Notice::CallArrived { call, ref name, ref args }) => {
+                self.effects.on_arrived(call, name, args);
+                assert!(self.arrived.insert(call));
+            }
             Output::Notice(
                 ref notice @ (Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }),
             ) => {
                 let closed = matches!(notice, Notice::CallClosed { .. });
+                if matches!(notice, Notice::CallAnswered { coalesced: true, .. }) {
+                    self.effects.on_coalesced(call);
+                }
                 assert!(self.settled.insert(call), "a call is answered or closed once");
                 if closed {
                     self.not_active(call);
@@ -370,6 +376,8 @@ impl World {
     }
 
     fn speak(&mut self, ago: u64) {
+        // What is due is decided before anybody is heard.
+        self.give(Input::Timeout);
         let onset = self.now.saturating_sub(Duration::from_millis(ago));
         if !self.speaking {
             self.spoke_after = !self.overtaken && (self.spoke_after || onset > self.heard_at);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde_json::Value;
 use session::{OutcomeStatus, Permit};
 use units::CallKey;
 
@@ -20,6 +21,8 @@ pub struct Effects {
     /// Calls that were taken back, and when calls ended that did something.
     taken_back: BTreeSet<CallKey>,
     done: BTreeMap<CallKey, Duration>,
+    /// Tool and arguments of each call, as they were asked for.
+    asked: BTreeMap<CallKey, (String, String)>,
     /// What was done by calls that were taken back, and when.
     unread: BTreeMap<(String, String), Duration>,
 }
@@ -41,6 +44,17 @@ impl Effects {
             assert!(now - *since >= UNREAD, "{made:?} runs though it was done by a call that was taken back");
         }
         self.made.insert(permit.call_key(), (made, now));
+    }
+
+    pub fn on_arrived(&mut self, call: CallKey, name: &str, args: &Value) {
+        self.asked.insert(call, (name.to_owned(), args.to_string()));
+    }
+
+    /// The call has the answer of an equal one.
+    pub fn on_coalesced(&mut self, call: CallKey) {
+        if let Some(asked) = self.asked.get(&call) {
+            self.unread.remove(asked);
+        }
     }
 
     pub fn on_begun(&mut self, call: CallKey) {
