@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, warn};
@@ -12,6 +13,15 @@ pub const STOP_LIMIT: Duration = Duration::from_millis(4500);
 
 /// What the last line of the log is given to get out. A reader that is alive takes a line in far less.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// Shuts the memory and the environment of this process to other programs of its user, and to debuggers; it leaves no core
+/// dump either. Whatever it starts could otherwise read its secrets in `/proc`. Call before anything is started.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn close_to_others() -> std::io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
 
 /// Completes when the process is asked to stop, with the signal's name.
 ///
@@ -115,6 +125,13 @@ impl Watchdog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_programs_of_the_user_are_shut_out() {
+        close_to_others().expect("the kernel allows it to everybody");
+        let dumpable = rustix::process::dumpable_behavior();
+        assert_eq!(dumpable, Ok(DumpableBehavior::NotDumpable));
+    }
 
     #[test]
     fn a_worker_that_stands_still_starves_the_watchdog() {

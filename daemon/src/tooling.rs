@@ -11,7 +11,7 @@ use tools::ToolSet;
 use tools::mcp::Servers;
 use tracing::warn;
 
-use crate::config::Config;
+use crate::config::{Config, ProcessEnv};
 use crate::provider::Declaration;
 
 /// How long the start waits for the servers. Who is not ready by then has its tools offered in a later conversation.
@@ -69,7 +69,12 @@ impl From<ToolSet> for Tooling {
 /// The servers of the configuration, started. On the runtime, if there is any.
 #[must_use]
 pub fn servers(config: &Config) -> Servers {
-    if config.tools.enabled { Servers::start(config.mcp.iter().cloned()) } else { Servers::default() }
+    if !config.tools.enabled || config.mcp.is_empty() {
+        return Servers::default();
+    }
+    // A child runs as the daemon's user and may have found it; that there is none yet is said elsewhere.
+    let key = config.api_key(&ProcessEnv).ok();
+    Servers::start_masking(config.mcp.iter().cloned(), key.as_slice())
 }
 
 /// The tools as the model is shown them.

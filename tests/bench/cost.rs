@@ -104,24 +104,31 @@ fn proc_file(pid: u32, name: &str) -> String {
 /// Memory of a process in KiB.
 struct Memory {
     rss: u64,
-    pss: u64,
+    /// The daemon shuts itself to other programs of its user: only root may read this.
+    pss: Option<u64>,
     peak: u64,
 }
 
 impl Memory {
     fn of(pid: u32) -> Self {
-        let (smaps, status) = (proc_file(pid, "smaps_rollup"), proc_file(pid, "status"));
-        Self { rss: field(&smaps, "Rss:"), pss: field(&smaps, "Pss:"), peak: field(&status, "VmHWM:") }
+        let smaps = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
+        let status = proc_file(pid, "status");
+        let pss = smaps.ok().map(|smaps| field(&smaps, "Pss:"));
+        Self { rss: field(&status, "VmRSS:"), pss, peak: field(&status, "VmHWM:") }
+    }
+
+    fn shown_pss(&self) -> String {
+        self.pss.map_or_else(|| "–".to_owned(), mib)
     }
 
     fn with_peak(&self) -> String {
-        format!("{} / {} / {} MiB", mib(self.rss), mib(self.pss), mib(self.peak))
+        format!("{} / {} / {} MiB", mib(self.rss), self.shown_pss(), mib(self.peak))
     }
 }
 
 impl std::fmt::Display for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} / {} MiB", mib(self.rss), mib(self.pss))
+        write!(f, "{} / {} MiB", mib(self.rss), self.shown_pss())
     }
 }
 

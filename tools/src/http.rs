@@ -17,11 +17,12 @@ use reqwest::{RequestBuilder, Url};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout_at;
 
+use crate::apart::apart;
 use crate::build::BuildErrors;
 use crate::cx::Cx;
 use crate::declare::{Declaration, Effect, Gate, Origin, ToolBuilder};
 use crate::result::{ToolError, ToolResult};
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 use crate::set::{ErasedTool, ToolSet};
 use crate::shape::Status;
 
@@ -236,7 +237,7 @@ impl Sender {
         }
         let deadline = cx.deadline();
         let exchange =
-            timeout_at(deadline.checked_sub(MARGIN).unwrap_or(deadline), answer::exchange(request));
+            timeout_at(deadline.checked_sub(MARGIN).unwrap_or(deadline), apart(answer::exchange(request)));
         let answered = tokio::select! {
             biased;
             answered = exchange => answered,
@@ -244,14 +245,16 @@ impl Sender {
             () = cx.cancelled() => return Err(ToolError::cancelled()),
         };
         let (arrived, cause) = match answered {
-            Ok(Ok(answer)) => {
+            Ok(Ok(Ok(answer))) => {
                 tracing::debug!(tool = self.name, status = answer.status, "the service answered");
                 return Ok(answer.for_model(&self.masks));
             }
-            Ok(Err(error)) => (!(error.is_connect() || error.is_builder()), chain(error)),
+            Ok(Ok(Err(error))) => (!(error.is_connect() || error.is_builder()), chain(error)),
+            // Whether anything was sent by then is not known.
+            Ok(Err(error)) => (true, error.to_string()),
             Err(_) => (true, "no whole answer in time".to_owned()),
         };
-        let cause = self.masks.iter().fold(cause, |text, mask| mask.redact(&text));
+        let cause = redacted(&self.masks, &cause);
         tracing::warn!(tool = self.name, cause, "the service did not answer");
         let ended = match self.effect {
             Effect::Local | Effect::Outbound if arrived => Status::Unknown,

@@ -49,6 +49,8 @@
 #[cfg(panic = "abort")]
 compile_error!("a tool's panic is caught and answered: build with `panic = \"unwind\"`");
 
+#[cfg(any(feature = "http", feature = "mcp"))]
+mod apart;
 mod args;
 mod build;
 mod cx;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What stands where a secret would have stood.
-const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 
 /// A shorter text is a stand-in for a key, not a key (Google's have 39 characters): masking it would only eat letters
 /// out of messages.
@@ -33,11 +33,27 @@ impl Secret {
         self.0.is_empty()
     }
 
+    /// Whether `number` is a copy of the secret, or holds one: a key may be nothing but digits. A number of more digits
+    /// than JSON keeps is known by those that are left.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_in(&self, number: &serde_json::Number) -> bool {
+        let text = number.to_string();
+        let digits = self.0.len() >= KEY_BYTES_MIN && self.0.bytes().all(|byte| byte.is_ascii_digit());
+        let same = |known: f64| number.as_f64().is_some_and(|found| (found / known - 1.0).abs() < 1e-12);
+        self.redact(&text) != text || (digits && self.0.parse().is_ok_and(same))
+    }
+
     /// `text` with every copy of the secret masked. For texts that a peer wrote: it may echo what it was sent.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         if self.0.len() < KEY_BYTES_MIN { text.to_owned() } else { text.replace(&*self.0, MASK) }
     }
+}
+
+/// `text` with every copy of each of `secrets` masked.
+#[cfg(any(feature = "http", feature = "mcp"))]
+pub(crate) fn redacted(secrets: &[Secret], text: &str) -> String {
+    secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
 }
 
 impl fmt::Debug for Secret {

@@ -99,6 +99,9 @@ enum AudioCommand {
 /// Parses the arguments of this process and does what they say.
 pub(crate) fn main(extend: Extend) -> ExitCode {
     let Cli { sources, command } = Cli::parse();
+    if let Err(cause) = crate::supervise::close_to_others() {
+        note(format_args!("the environment of this process is open to what it starts: {cause}"));
+    }
     match command {
         Command::Run { keep_going } => run::run(&sources.sources(), &extend, keep_going),
         // It would be taken for what the demo runs with.

@@ -4,7 +4,7 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Map, Value};
 
 use crate::result::ToolResult;
-use crate::secret::Secret;
+use crate::secret::{MASK, Secret, redacted};
 use crate::shape::Status;
 
 /// Longest body that is read. The model gets a few thousand characters of it at most; what is behind them only costs
@@ -54,7 +54,7 @@ impl Answer {
         let result = match (!self.cut).then(json) {
             Some(Ok(value)) => masked(value, masks),
             Some(Err(_)) | None => {
-                let text = mask(&String::from_utf8_lossy(&self.body), masks);
+                let text = redacted(masks, &String::from_utf8_lossy(&self.body));
                 text.chars().take(TEXT_CHARS_MAX).collect::<String>().into()
             }
         };
@@ -73,15 +73,12 @@ pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, 
 
 fn masked(value: Value, masks: &[Secret]) -> Value {
     match value {
-        Value::String(text) => mask(&text, masks).into(),
+        Value::String(text) => redacted(masks, &text).into(),
+        Value::Number(number) if masks.iter().any(|mask| mask.is_in(&number)) => MASK.into(),
         Value::Array(items) => items.into_iter().map(|item| masked(item, masks)).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(key, field)| (mask(&key, masks), masked(field, masks))).collect()
+            fields.into_iter().map(|(key, field)| (redacted(masks, &key), masked(field, masks))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
-}
-
-fn mask(text: &str, masks: &[Secret]) -> String {
-    masks.iter().fold(text.to_owned(), |text, mask| mask.redact(&text))
 }

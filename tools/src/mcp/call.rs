@@ -10,10 +10,11 @@ use rmcp::model::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 
+use super::lines::Lost;
 use super::server::Server;
 use super::template::Template;
+use super::words::brief;
 use crate::cx::{Cancelled, Cx};
 use crate::result::{RawOutcome, ToolError, ToolResult};
 use crate::shape::shortened;
@@ -67,9 +68,8 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
         answer = up.peer.call_tool_once(params) => answer,
         // Only a call that has not begun its effect can be cancelled; dropping the request tells the server.
         () = cx.cancelled() => return Err(Cancelled.into()),
-        () = too_long(up.lost.clone()) => {
-            let text = format!("the answer of the {name} server was too long");
-            return Err(if cx.has_begun() { ToolError::unknown().because(text) } else { ToolError::public(text) });
+        what_is_wrong = lost(up.lost.clone()) => {
+            return Err(failed(&cx, format!("the answer of the {name} server {what_is_wrong}")));
         }
     };
     match answer {
@@ -83,9 +83,12 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
         Err(cause @ (ServiceError::TransportSend(_) | ServiceError::TransportClosed)) => {
             what.server.mark_broken();
             let text = format!("the {name} server is not running");
-            Err(if never_sent(&cause) { ToolError::public(text) } else { failed(&cx, text) }.because(cause))
+            Err(if never_sent(&cause) { ToolError::public(text) } else { failed(&cx, text) }
+                .because(brief(&cause)))
         }
-        Err(cause) => Err(failed(&cx, format!("the {name} server gave no usable answer")).because(cause)),
+        Err(cause) => {
+            Err(failed(&cx, format!("the {name} server gave no usable answer")).because(brief(&cause)))
+        }
     }
 }
 
@@ -117,12 +120,13 @@ fn facts(cx: &Cx) -> RequestMetaObject {
     meta
 }
 
-/// Comes back when an answer was dropped for its length. Whose it was is not known: a server's calls follow each other.
-async fn too_long(lost: Option<watch::Receiver<u64>>) {
+/// Comes back when an answer was dropped, with what was wrong with it. Whose it was is not known: a server's calls follow
+/// each other.
+pub(super) async fn lost(lost: Option<Lost>) -> &'static str {
     if let Some(mut lost) = lost {
         lost.mark_unchanged();
         if lost.changed().await.is_ok() {
-            return;
+            return lost.borrow().1;
         }
     }
     std::future::pending().await

@@ -23,12 +23,18 @@
 
 mod call;
 mod child;
+mod decode;
+#[cfg(test)]
+mod flood_tests;
+mod lines;
 mod offer;
+mod pace;
 mod polite;
 mod rate;
 mod schema;
 mod server;
 mod template;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -39,6 +45,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lock;
+use crate::secret::Secret;
 use crate::set::{ErasedTool, ToolSet};
 use server::Server;
 
@@ -115,7 +122,7 @@ impl Default for Marks {
 pub struct LeftOut {
     /// The server.
     pub server: String,
-    /// The tool, by the server's own name.
+    /// The tool, by the server's own name; like the reason without what a terminal acts on, and not longer than a line.
     pub tool: String,
     /// Thing, value and remedy.
     pub reason: String,
@@ -161,10 +168,18 @@ impl Servers {
     /// Starts to connect to every server. Inside a tokio runtime, unless there is none.
     #[must_use]
     pub fn start(configs: impl IntoIterator<Item = ServerConfig>) -> Self {
+        Self::start_masking(configs, &[])
+    }
+
+    /// As [`Servers::start`]; nothing a server says about itself is logged with a copy of one of `secrets` in it, nor of a
+    /// variable that was passed to it.
+    #[must_use]
+    pub fn start_masking(configs: impl IntoIterator<Item = ServerConfig>, secrets: &[Secret]) -> Self {
         let mut tasks = JoinSet::new();
-        let servers: Vec<_> = configs.into_iter().map(|config| Arc::new(Server::new(config))).collect();
+        let servers: Vec<_> =
+            configs.into_iter().map(|config| Arc::new(Server::new(config, secrets))).collect();
         for server in &servers {
-            tasks.spawn(server::supervise(Arc::clone(server)));
+            tasks.spawn(server::look_after(Arc::clone(server)));
         }
         Self(Arc::new(Inner { servers, told: Mutex::default(), _tasks: tasks }))
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::call::{Call, call};
 use super::schema::inlined;
 use super::server::{Server, Up};
+use super::words::{acts, clean};
 use super::{LeftOut, Marks};
 use crate::declare::{Effect, Gate, Origin, ToolBuilder};
 use crate::import::import_schema;
@@ -16,6 +17,12 @@ use crate::shape::shortened;
 
 /// Longest description, in characters. Servers written for other clients have longer ones; their heads say what matters.
 const DESCRIPTION_CHARS_MAX: usize = 1000;
+
+/// Longest name of a tool that is looked at. Those that may be offered are shorter still.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Longest reason that is told, in characters.
+const REASON_CHARS_MAX: usize = 600;
 
 /// A tool that may be offered.
 pub(super) struct Offer {
@@ -30,13 +37,13 @@ pub(super) fn offers(server: &Arc<Server>, up: &Up, left_out: &mut Vec<LeftOut>)
     let mut offers = Vec::new();
     let leave = |tool: &str, reason: String| LeftOut {
         server: server.name().to_owned(),
-        tool: tool.to_owned(),
-        reason,
+        tool: clean(tool, NAME_CHARS_MAX),
+        reason: clean(&reason, REASON_CHARS_MAX),
         clash: false,
     };
     for name in server.config.tools.keys() {
         if up.tools.iter().all(|tool| *tool.name != **name) {
-            let known: Vec<&str> = up.tools.iter().map(|tool| &*tool.name).collect();
+            let known: Vec<String> = up.tools.iter().map(|tool| clean(&tool.name, NAME_CHARS_MAX)).collect();
             let known = shortened(&known.join(", "), 300);
             left_out.push(leave(
                 name,
@@ -45,6 +52,11 @@ pub(super) fn offers(server: &Arc<Server>, up: &Up, left_out: &mut Vec<LeftOut>)
         }
     }
     for tool in &up.tools {
+        if tool.name.chars().nth(NAME_CHARS_MAX).is_some() {
+            let reason = format!("left out: its name has more than {NAME_CHARS_MAX} characters");
+            left_out.push(leave(&tool.name, reason));
+            continue;
+        }
         let own_name = tool.name.to_string();
         let marks = server.config.tools.get(&own_name).cloned().unwrap_or_default();
         if !marks.enabled {
@@ -149,9 +161,9 @@ fn forced_by(hints: &ToolAnnotations) -> Option<&'static str> {
 
 fn description(tool: &Tool) -> String {
     let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    let clean: String =
-        text.chars().map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect();
-    shortened(clean.trim(), DESCRIPTION_CHARS_MAX)
+    let head = text.trim().chars().take(DESCRIPTION_CHARS_MAX + 1);
+    let clean: String = head.map(|char| if acts(char) && char != '\n' { ' ' } else { char }).collect();
+    shortened(&clean, DESCRIPTION_CHARS_MAX)
 }
 
 /// A name as it must be written in a table's head.

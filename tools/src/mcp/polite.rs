@@ -1,32 +1,49 @@
-//! What a server may ask of us: whether we are there, and nothing else.
+//! What a server may ask of us: whether we are there, and nothing else; and how much of it.
 
 use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification,
-    ServerRequest,
+    ClientJsonRpcMessage, ClientResult, ErrorCode, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
+    ServerNotification, ServerRequest,
 };
 use rmcp::transport::Transport;
 use tokio::sync::Semaphore;
 
-/// Refusals that may be on their way at once; a request beyond them is not answered. Without a bound, a server that asks
-/// in a loop and reads nothing would fill the memory.
-const REFUSALS: usize = 16;
+use super::pace::{MESSAGE, Pace};
+
+/// Replies to requests of the server that may be on their way at once; a request beyond them is not answered. Without a
+/// bound, a server that asks in a loop and reads nothing would fill the memory.
+const REPLIES: usize = 16;
 
 /// A transport on which every request of the server but a ping is refused: a sample of the model or an answer of the
 /// person must not be had past the gate. Of what it announces, only a changed list of tools is passed on.
+///
+/// Whatever makes us write is answered here, within one bound, and nothing is read faster than [`MESSAGE`] allows.
 #[derive(Debug)]
 pub(super) struct Polite<T> {
     inner: T,
     server: Arc<str>,
     told: bool,
-    refusals: Arc<Semaphore>,
+    replies: Arc<Semaphore>,
+    pace: Pace,
 }
 
 impl<T: Transport<RoleClient>> Polite<T> {
     pub(super) fn new(server: &Arc<str>, inner: T) -> Self {
-        Self { inner, server: Arc::clone(server), told: false, refusals: Arc::new(Semaphore::new(REFUSALS)) }
+        let replies = Arc::new(Semaphore::new(REPLIES));
+        Self { inner, server: Arc::clone(server), told: false, replies, pace: Pace::new() }
+    }
+
+    fn reply(&mut self, reply: ClientJsonRpcMessage) {
+        if let Ok(permit) = Arc::clone(&self.replies).try_acquire_owned() {
+            let sent = self.inner.send(reply);
+            tokio::spawn(async move {
+                // A server that is gone needs no answer.
+                let _ = sent.await;
+                drop(permit);
+            });
+        }
     }
 }
 
@@ -42,7 +59,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let request = match self.inner.receive().await? {
+            self.pace.rest().await;
+            let message = self.inner.receive().await?;
+            self.pace.spend(MESSAGE);
+            let request = match message {
                 JsonRpcMessage::Request(request) => request,
                 // Progress moves no deadline, and log lines belong on standard error.
                 JsonRpcMessage::Notification(notification)
@@ -58,7 +78,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
                 | JsonRpcMessage::Error(_)) => return Some(message),
             };
             let method = match &request.request {
-                ServerRequest::PingRequest(_) => return Some(JsonRpcMessage::Request(request)),
+                ServerRequest::PingRequest(_) => {
+                    self.reply(JsonRpcMessage::response(ClientResult::empty(()), request.id));
+                    continue;
+                }
                 ServerRequest::CreateMessageRequest(_) => "sampling/createMessage",
                 ServerRequest::ElicitRequest(_) => "elicitation/create",
                 ServerRequest::ListRootsRequest(_) => "roots/list",
@@ -70,16 +93,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
                     "it asked for {method}, and was refused: a tool may not ask the model or the person"
                 );
             }
-            if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
-                let error =
-                    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client answers no requests", None);
-                let refusal = self.inner.send(JsonRpcMessage::error(error, Some(request.id)));
-                tokio::spawn(async move {
-                    // A server that is gone needs no answer.
-                    let _ = refusal.await;
-                    drop(permit);
-                });
-            }
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client answers no requests", None);
+            self.reply(JsonRpcMessage::error(error, Some(request.id)));
         }
     }
 

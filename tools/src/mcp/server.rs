@@ -1,5 +1,6 @@
 //! One server: connected, listed, watched, and started over when it ends.
 
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +17,14 @@ use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
+use super::call::lost;
 use super::child::Process;
+use super::lines::Lost;
 use super::polite::Polite;
+use super::words::brief;
 use super::{MESSAGE_BYTES_MAX, Reach, ServerConfig};
+use crate::apart::apart;
+use crate::secret::{Secret, redacted};
 
 /// How long a server may take from its start to its list of tools. Interpreters on small devices take many seconds.
 const OPEN_LIMIT: Duration = Duration::from_secs(30);
@@ -50,6 +56,9 @@ const LIST_PAUSE: Duration = Duration::from_millis(250);
 /// Most tools of one server that are looked at. Live models choose badly among far fewer.
 const TOOLS_MAX: usize = 128;
 
+/// Most that all tools of one server may take together, written out: no more on many pages than one message may hold.
+const TOOLS_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
+
 /// Most pages a list of tools may have: one that never ends would be fetched for ever.
 const PAGES_MAX: usize = 32;
 
@@ -59,6 +68,8 @@ const STATUS_WAIT: Duration = Duration::from_millis(200);
 /// One server and what is known of it.
 pub(super) struct Server {
     pub(super) config: ServerConfig,
+    /// What is masked wherever the server's words are logged.
+    secrets: Arc<[Secret]>,
     state: watch::Sender<State>,
     broken: Notify,
 }
@@ -75,12 +86,13 @@ pub(super) struct Up {
     pub(super) peer: Peer<RoleClient>,
     pub(super) tools: Vec<Arc<Tool>>,
     /// Counts answers that were dropped. Only a child's can be told from none.
-    pub(super) lost: Option<watch::Receiver<u64>>,
+    pub(super) lost: Option<Lost>,
 }
 
 impl Server {
-    pub(super) fn new(config: ServerConfig) -> Self {
-        Self { config, state: watch::Sender::new(State::Starting), broken: Notify::new() }
+    pub(super) fn new(config: ServerConfig, secrets: &[Secret]) -> Self {
+        let secrets = secrets.iter().cloned().chain(passed(&config.reach)).collect();
+        Self { config, secrets, state: watch::Sender::new(State::Starting), broken: Notify::new() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -112,8 +124,31 @@ impl Server {
     }
 }
 
-/// Keeps the server up until it is dropped.
-pub(super) async fn supervise(server: Arc<Server>) {
+/// What a child is given to know, line by line, as it is logged line by line.
+fn passed(reach: &Reach) -> Vec<Secret> {
+    let names = match reach {
+        Reach::Child { env, .. } => env.as_slice(),
+        Reach::Http { .. } => &[],
+    };
+    let values = names.iter().filter_map(|name| std::env::var(name).ok());
+    values.flat_map(|value| value.lines().map(Secret::new).collect::<Vec<_>>()).collect()
+}
+
+/// Keeps the server up until it is dropped. What is read of a child has its pace; HTTP has none, and a thread of its own.
+pub(super) async fn look_after(server: Arc<Server>) {
+    match server.config.reach {
+        Reach::Child { .. } => supervise(server).await,
+        Reach::Http { .. } => {
+            if let Err(cause) = apart(supervise(Arc::clone(&server))).await {
+                let why = format!("nothing can be done for it: {cause}");
+                tracing::warn!(server = server.name(), "mcp server down: {why}");
+                server.state.send_replace(State::Down { why });
+            }
+        }
+    }
+}
+
+async fn supervise(server: Arc<Server>) {
     let name: Arc<str> = server.name().into();
     let mut pause = PAUSE_MIN;
     let mut told = String::new();
@@ -133,6 +168,7 @@ pub(super) async fn supervise(server: Arc<Server>) {
                 why
             }
         };
+        let why = redacted(&server.secrets, &why);
         if why != told {
             if was_up {
                 tracing::warn!(server = &*name, "mcp server down, no tools until it is back: {why}");
@@ -170,7 +206,7 @@ struct Link {
     process: Option<Process>,
     changed: Arc<Notify>,
     tools: Vec<Arc<Tool>>,
-    lost: Option<watch::Receiver<u64>>,
+    lost: Option<Lost>,
 }
 
 impl Link {
@@ -185,17 +221,23 @@ impl Link {
                 Ok(Self { service, process: None, changed, tools, lost: None })
             }
             Reach::Child { command, env } => {
-                let (mut process, lines) = Process::start(name, command, env).map_err(|cause| {
-                    format!("`{}` cannot be started: {cause}", command.first().map_or("", String::as_str))
-                })?;
-                let lost = Some(lines.lost());
-                match greeted(ear, Polite::new(name, lines)).await {
+                let (mut process, lines) =
+                    Process::start(name, command, env, &server.secrets).map_err(|cause| {
+                        format!("`{}` cannot be started: {cause}", command.first().map_or("", String::as_str))
+                    })?;
+                let losses = Some(lines.lost());
+                let greeted = tokio::select! {
+                    greeted = greeted(ear, Polite::new(name, lines)) => greeted,
+                    what_is_wrong = lost(losses.clone()) => return Err(format!("its answer {what_is_wrong}")),
+                };
+                match greeted {
                     Ok((service, tools)) => {
-                        Ok(Self { service, process: Some(process), changed, tools, lost })
+                        Ok(Self { service, process: Some(process), changed, tools, lost: losses })
                     }
                     Err(why) => Err(match timeout(STATUS_WAIT, process.ended()).await {
-                        Ok(Ok(status)) => format!("it ended at once ({status})"),
-                        Ok(Err(_)) | Err(_) => why,
+                        Ok(Ok(status)) if !status.success() => format!("it ended at once ({status})"),
+                        // It ended because we hung up.
+                        Ok(Ok(_) | Err(_)) | Err(_) => why,
                     }),
                 }
             }
@@ -249,7 +291,7 @@ impl Link {
             }
         };
         // From here on no call is handed over.
-        server.state.send_replace(State::Down { why: why.clone() });
+        server.state.send_replace(State::Down { why: redacted(&server.secrets, &why) });
         if let Some(mut process) = process {
             if let Ok(Ok(status)) = timeout(STATUS_WAIT, process.ended()).await {
                 why = format!("it ended ({status})");
@@ -274,6 +316,7 @@ async fn greeted<T: Transport<RoleClient> + 'static>(
 
 async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<Arc<Tool>>, String> {
     let mut tools = Vec::new();
+    let mut room = TOOLS_BYTES_MAX;
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
@@ -281,17 +324,40 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<Arc<Tool>>, String> {
             .list_tools(Some(params))
             .await
             .map_err(|cause| format!("it did not list its tools: {}", brief(&cause)))?;
-        tools.extend(page.tools.into_iter().map(Arc::new));
         cursor = page.next_cursor;
-        if cursor.is_none() || tools.len() > TOOLS_MAX {
+        for tool in page.tools {
+            let fits = written(&tool).and_then(|bytes| room.checked_sub(bytes));
+            let Some(left) = fits.filter(|_| tools.len() < TOOLS_MAX) else {
+                tracing::warn!(
+                    "an mcp server has more than {TOOLS_MAX} tools, or they take more than {TOOLS_BYTES_MAX} bytes; only \
+                     the first ones are looked at"
+                );
+                return Ok(tools);
+            };
+            room = left;
+            tools.push(Arc::new(tool));
+        }
+        if cursor.is_none() {
             break;
         }
     }
-    if tools.len() > TOOLS_MAX {
-        tracing::warn!("an mcp server has more than {TOOLS_MAX} tools; only the first ones are looked at");
-        tools.truncate(TOOLS_MAX);
-    }
     Ok(tools)
+}
+
+/// How many bytes the tool takes, written out.
+fn written(tool: &Tool) -> Option<usize> {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, tool).ok().map(|()| count.0)
 }
 
 /// Whether anybody is there. A complaint is an answer too.
@@ -331,17 +397,4 @@ fn http(url: &str) -> Result<StreamableHttpClientTransport<Client>, String> {
         // A server that forgot the session may have other tools: connecting again lists them.
         .reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(client, config))
-}
-
-/// The first line of a cause: those of the library hold whole messages of the server.
-fn brief(cause: &dyn std::error::Error) -> String {
-    let mut text = cause.to_string();
-    let mut next = cause.source();
-    while let Some(inner) = next {
-        text = inner.to_string();
-        next = inner.source();
-    }
-    let line: String =
-        text.lines().next().unwrap_or_default().chars().filter(|char| !char.is_control()).collect();
-    crate::shape::shortened(&line, 200)
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 
 use super::{Outbox, Post, PostError, Reply};
 use crate::BoxFuture;
+use crate::apart::apart;
 use crate::http::{ClientError, HttpClient, Trust, chain, is_loopback};
 use crate::secret::Secret;
 
@@ -102,12 +103,17 @@ impl Outbox for HttpOutbox {
             request = request.header("Idempotency-Key", key);
         }
         Box::pin(async move {
-            let response = request.send().await.map_err(classified)?;
-            let status = response.status().as_u16();
-            // The status is the verdict; a body that does not come or fit changes nothing about it.
-            Ok(Reply { status, body: body(response).await })
+            let answered = apart(exchange(request)).await;
+            answered.unwrap_or_else(|cause| Err(PostError::Unknown(cause.to_string())))
         })
     }
+}
+
+async fn exchange(request: RequestBuilder) -> Result<Reply, PostError> {
+    let response = request.send().await.map_err(classified)?;
+    let status = response.status().as_u16();
+    // The status is the verdict; a body that does not come or fit changes nothing about it.
+    Ok(Reply { status, body: body(response).await })
 }
 
 /// Only a failure to connect proves that nothing arrived.

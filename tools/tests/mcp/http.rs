@@ -125,5 +125,7 @@ async fn a_server_over_http_that_is_not_there_is_named() {
     site.close().await;
     let servers = Servers::start([config]);
     let missing = servers.settled(PATIENCE).await;
-    assert!(missing[0].starts_with("mcp `bench` has no tools yet: it did not shake hands: "), "{missing:?}");
+    let told = &missing[0];
+    assert!(told.starts_with("mcp `bench` has no tools yet: it did not shake hands: "), "{told}");
+    assert!(told.contains("Connection refused") && !told.contains("::") && !told.contains('['), "{told}");
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod handler;
+mod hostile;
 mod http;
 mod offering;
 mod process;

@@ -13,6 +13,7 @@ use units::{CallKey, TurnId};
 
 mod answers;
 mod declaring;
+mod hostile;
 mod requests;
 mod service;
 
@@ -64,6 +65,8 @@ fn acting(url: &str) -> HttpTool {
 fn secrets(name: &str) -> Result<Secret, String> {
     match name {
         "clinic" => Ok(Secret::new(SECRET)),
+        "digits" => Ok(Secret::new("9876543210123456")),
+        "more-digits" => Ok(Secret::new("987654321098765432109876")),
         "broken" => Ok(Secret::new("two\nlines-of-a-secret")),
         _ => Err(format!("no secret `{name}`")),
     }

@@ -118,8 +118,10 @@ async fn t68_slow_headers_and_a_slow_body_end_at_the_same_deadline() {
         let tool = built(&asking(&service.url));
         let running = tokio::spawn(async move { (tool.run(json!({}), cx).await, Instant::now()) });
         service.heard().await;
-        // From here on time passes only when nothing else happens.
         tokio::time::pause();
+        tokio::time::advance(deadline - Instant::now() - Duration::from_millis(110)).await;
+        assert!(!running.is_finished(), "it did not wait");
+        tokio::time::advance(Duration::from_millis(20)).await;
         let (shaped, ended) = running.await.unwrap();
         assert_eq!(shaped.body, did_not_answer());
         assert!(ended < deadline, "the session answers at the deadline, in other words");
@@ -239,6 +241,16 @@ async fn t74_a_secret_that_a_service_repeats_is_masked() {
     assert_eq!(
         shaped.body,
         json!({"status": 200, "result": {"you sent ***": ["Bearer ***", 1], "the": "***"}})
+    );
+    // A key of digits may come back as a number, by itself, in another, or rounded.
+    let digits = Header::parse("X-Key", "${secret:digits} ${secret:more-digits}").unwrap();
+    let echo = r#"{"a": [9876543210123456, -9876543210123456, 9876543210123456.0, 98765432101234567, 5],
+        "b": 987654321098765432109876, "c": 987654321098765, "d": 98765432109876543210}"#;
+    let service = Service::answering(json_answer("200 OK", echo)).await;
+    let shaped = run(&HttpTool { headers: vec![digits], ..asking(&service.url) }, json!({})).await;
+    assert_eq!(
+        shaped.body["result"],
+        json!({"a": ["***", "***", "***", "***", 5], "b": "***", "c": 987_654_321_098_765_u64, "d": 98_765_432_109_876_543_210_f64})
     );
     // Masked before it is cut: no half of it is left at the end.
     let text = format!("{}{SECRET}", "x".repeat(TEXT_CHARS_MAX - 10));
