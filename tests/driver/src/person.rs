@@ -64,30 +64,28 @@ impl Driver {
     /// If none is open, or it is not heard.
     pub async fn question_is_heard(&mut self) -> String {
         self.plays_out().await;
-        match self.session.snapshot().gate {
-            GateState::Waiting { summary } => summary,
-            other => {
-                panic!("no question waits for its answer: {other:?}; this was heard: {:#?}", self.heard())
-            }
-        }
+        let gate = self.session.snapshot().gate;
+        let GateState::Waiting { summary } = gate else {
+            panic!("no question waits for its answer: {gate:?}; this was heard: {:#?}", self.heard());
+        };
+        summary
     }
 
     /// The person hears the question to its end and agrees. What they have agreed to; it does not run before the model
     /// makes its call again.
     ///
     /// # Panics
-    /// If there is no question, or the answer does not count.
+    /// If there is no question, or the yes does not count.
     pub async fn user_approves(&mut self) -> String {
         let summary = self.question_is_heard().await;
         self.user_says("Yes, that's right.").await;
         self.advance(UNDERSTOOD).await;
-        match self.session.snapshot().gate {
-            GateState::Granted { .. } => summary,
-            other => panic!("the yes does not count: {other:?}"),
-        }
+        let gate = self.session.snapshot().gate;
+        assert!(matches!(gate, GateState::Granted { .. }), "the yes does not count: {gate:?}");
+        summary
     }
 
-    /// The person hears the question to its end and says no.
+    /// The person hears the question to its end and says no. What they have not agreed to.
     ///
     /// # Panics
     /// If there is no question, or it is not over.
@@ -95,10 +93,9 @@ impl Driver {
         let summary = self.question_is_heard().await;
         self.user_says("No.").await;
         self.advance(UNDERSTOOD).await;
-        match self.session.snapshot().gate {
-            GateState::Clear => summary,
-            other => panic!("the no does not count: {other:?}"),
-        }
+        let gate = self.session.snapshot().gate;
+        assert_eq!(gate, GateState::Clear, "the no does not count");
+        summary
     }
 
     /// A sound of this length that is no speech, whatever is playing.

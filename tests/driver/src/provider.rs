@@ -259,3 +259,41 @@ impl Driver {
 fn resumed_by(handle: &str) -> Option<u32> {
     handle.strip_prefix(HANDLE)?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use session::{Answer, FollowUp};
+    use tools::ToolSet;
+
+    use super::*;
+    use crate::script::Script;
+
+    fn answer(id: Option<&str>) -> Intent {
+        let (id, name, body) = (id.map(str::to_owned), "weigh".to_owned(), json!({}));
+        Intent::Answer(vec![Answer { id, name, body, follow_up: FollowUp::Silent }])
+    }
+
+    /// Whether `d` finds fault with this answer.
+    fn is_a_fault(d: &mut Driver, id: Option<&str>) -> bool {
+        let before = d.protocol_faults().len();
+        d.judge(&answer(id));
+        d.protocol_faults().len() > before
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_waits_for_is_a_fault() {
+        let mut d = Driver::new(ToolSet::builder().build().expect("no tools are fine"), Script::gemini());
+        assert!(is_a_fault(&mut d, Some("call-1")), "nobody has called");
+        // There is no such tool, so each is answered at once.
+        d.model_asks("weigh", json!({})).await;
+        assert!(is_a_fault(&mut d, Some("call-1")), "it has its answer");
+        d.model_asks_without_id("weigh", json!({})).await;
+        assert!(is_a_fault(&mut d, None), "so has the one without an id");
+        d.provider_drops().await;
+        d.provider_begins_anew().await;
+        assert!(is_a_fault(&mut d, Some("call-1")), "it is of another conversation");
+        d.model_asks("weigh", json!({})).await;
+        assert_eq!(d.protocol_faults().len(), 4, "no fault was found with what the session sent");
+    }
+}

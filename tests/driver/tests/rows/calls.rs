@@ -2,7 +2,7 @@
 
 use driver::Driver;
 use serde_json::json;
-use tools::ToolSet;
+use tools::{Effect, ToolError, ToolResult, ToolSet, tool};
 
 use crate::{asked, both, ms};
 
@@ -56,6 +56,23 @@ async fn t35_the_third_wrong_call_of_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn t37_t38_a_slow_tool_is_told_of_once() {
+    both(async |script| {
+        let (mut d, _) = asked(script).await;
+        for (wait_ms, count) in [(19, 0), (20, 0), (21, 1), (412, 2)] {
+            let answer = d.model_calls("look_up", json!({"wait_ms": wait_ms})).await;
+            assert_eq!((answer.status(), answer.latency()), ("success", ms(wait_ms)));
+            let slow = d.warnings().into_iter().filter(|line| line.contains("over the 20ms budget"));
+            assert_eq!(slow.count(), count, "{wait_ms}");
+        }
+        let last = d.warnings().pop().unwrap();
+        let told = "tool Tools.look_up took 412ms, over the 20ms budget; the user waited for it";
+        assert!(last.starts_with(told), "{last}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn t39_a_panic_is_one_answer() {
     both(async |script| {
         let (mut d, _) = asked(script).await;
@@ -63,6 +80,30 @@ async fn t39_a_panic_is_one_answer() {
         assert_eq!(answer.body()["error"], "the look_up tool failed");
         assert_eq!(d.warnings().iter().filter(|line| line.starts_with("tool panicked")).count(), 1);
         assert_eq!(d.model_calls("look_up", json!({"n": 1})).await.status(), "success");
+    })
+    .await;
+}
+
+/// Fails. Use it when a test says so.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct ReadStock {}
+
+async fn read_stock(_: ReadStock) -> Result<ToolResult, ToolError> {
+    let cause = std::io::Error::other("SELECT secret FROM stock: /var/lib/stock.db is locked");
+    Err(ToolError::public("the stock list is being counted").because(cause))
+}
+
+#[tokio::test(start_paused = true)]
+async fn t40_a_cause_stays_on_the_device() {
+    both(async |script| {
+        let tools = ToolSet::builder().tool(tool(read_stock).effect(Effect::Read)).build().unwrap();
+        let mut d = Driver::new(tools, script);
+        d.user_says("please").await;
+        let answer = d.model_calls("read_stock", json!({})).await;
+        assert_eq!(*answer.body(), json!({"status": "error", "error": "the stock list is being counted"}));
+        let wire = d.wire().iter().map(ToString::to_string).collect::<String>();
+        assert!(!wire.contains("SELECT") && !wire.contains("/var/lib"), "{wire}");
+        assert!(d.warnings().iter().any(|line| line.contains("/var/lib/stock.db")), "{:?}", d.warnings());
     })
     .await;
 }

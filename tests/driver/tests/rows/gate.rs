@@ -114,3 +114,38 @@ async fn noise_over_playback() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn g44_a_restart_voids_an_approval() {
+    both(async |script| {
+        let (mut d, runs) = asked(script).await;
+        d.model_calls("send_text", json!({})).await;
+        assert_eq!(d.user_approves().await, "Send the text.");
+        d.restarts().await;
+        d.user_says("well, send it").await;
+        assert_eq!(d.model_calls("send_text", json!({})).await.status(), "pending_confirmation");
+        assert!(runs.names().is_empty());
+        d.expect_effects(0);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_leaves_nothing_running() {
+    both(async |script| {
+        let (mut d, runs) = asked(script).await;
+        d.model_says("I print it, and tell you all about it while I do.").await;
+        let call = d.model_asks("print_label", json!({"commit": true, "wait_ms": 3000})).await;
+        d.advance(ms(1000)).await;
+        d.restarts().await;
+        d.advance(ms(10_000)).await;
+        assert_eq!((d.answers(call), d.closed(call)), (0, Some("the daemon was started again")));
+        assert!(runs.names().is_empty() && d.heard()[0].cut);
+        d.expect_effects(1);
+        d.user_says("and again").await;
+        assert_eq!(d.model_calls("print_label", json!({"commit": true})).await.status(), "success");
+        d.expect_effects(2);
+        assert!(d.protocol_faults().is_empty(), "{:?}", d.protocol_faults());
+    })
+    .await;
+}
