@@ -143,6 +143,10 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::CallAnswered { call, status, body, follow_up, .. } => {
             (Who::Tool, answered(*call, status, body, *follow_up))
         }
+        Notice::FollowUpsSpent { turn } => {
+            (Who::Model, format!("may call no more tools in {turn}: it has asked for too many"))
+        }
+        Notice::CallSpoken { name } => (Who::Model, format!("speaks {name} instead of calling it: cut off")),
         Notice::CallClosed { call, why, .. } => (Who::Tool, format!("[{call}] is never answered: {why}")),
         Notice::NoteDropped { text, why } => (Who::Model, format!("is not told “{text}”: {why}")),
         Notice::LateOutcome { call } => (Who::Tool, format!("[{call}] came back too late")),
