@@ -10,7 +10,7 @@ Names stand in backticks in the last column:
     package::test_name           a function under #[test] or the like that is not ignored; between package and
                                  function there may be folders and modules, where a name is not enough
     name.txt                     a transcript of daemon/session/tests/golden that golden.rs lists
-    refused/name.rs              a case that a test hands to trybuild's compile_fail
+    refused/name.rs              a case that the test of the package refused hands to trybuild's compile_fail
     folder/file, file#heading    a file; its heading as in a link (TOML: the name of a table)
 
 Needs nothing but Python. Exit status: 0 all of it exists, 1 something is missing, 2 usage.
@@ -73,9 +73,9 @@ class Workspace:
                     self.ignored.add(function)
                 else:
                     self.tests.setdefault(function, []).append([package, *parts])
-            for case in re.findall(r'compile_fail\("tests/([^"]+)"\)', text):
-                if (folder / "tests" / case).exists():
-                    self.refused.add(case)
+            for case in re.findall(r'compile_fail\("cases/([^"]+)"\)', text):
+                if (folder / "cases" / case).exists():
+                    self.refused.add(f"{package}/{case}")
 
     def fault(self, name):
         """Why `name` names nothing; None if it names something."""
@@ -192,11 +192,13 @@ def selftest():
         for path, text in {
             "tools/Cargo.toml": '[package]\nname = "tools"\n',
             "tools/tests/one.rs": "#[test]\nfn real() {}\nfn helper() {}\n// #[test]\nfn commented() {}\n"
-            '#[tokio::test(start_paused = true)]\n/// Said.\nasync fn paused() { c.compile_fail("tests/refused/a.rs"); }\n'
+            '#[tokio::test(start_paused = true)]\n/// Said.\nasync fn paused() { }\n'
             "#[test]\n#[ignore]\nfn ignored() {}\n#[test]\nfn twice() {}\n",
             "tools/tests/two.rs": "#[test]\nfn twice() {}\n",
-            "tools/tests/refused/a.rs": "",
-            "tools/tests/refused/b.rs": "",
+            "refused/Cargo.toml": '[package]\nname = "refused"\n',
+            "refused/refused.rs": '#[test]\nfn cases() { c.compile_fail("cases/a.rs"); }\n',
+            "refused/cases/a.rs": "",
+            "refused/cases/b.rs": "",
             "tools/target/x.rs": "#[test]\nfn built() {}\n",
             "tools/inner/Cargo.toml": '[package]\nname = "inner"\n',
             "tools/inner/src/lib.rs": "#[test]\nfn inside() {}\n",

@@ -4,7 +4,6 @@
 //! configuration, found before the microphone opens.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +15,8 @@ use symphonia::core::formats::{FormatOptions, TrackType};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::meta::MetadataOptions;
 use units::{Hz, Pcm};
+
+use crate::file;
 
 /// Longest clip accepted. A kiosk that talks for longer than this by itself has a wrong file configured.
 pub const MAX_CLIP: Duration = Duration::from_secs(120);
@@ -97,16 +98,7 @@ fn load(source: &str) -> Result<Pcm, ClipError> {
     }
     let path = Path::new(source);
     let read = |cause| ClipError::Read { path: path.to_owned(), cause };
-    let size = fs::metadata(path).map_err(read)?.len();
-    if size > MAX_CLIP_BYTES {
-        let what = format!("{size} bytes");
-        return Err(ClipError::TooLong {
-            name: source.to_owned(),
-            what,
-            limit: format!("{MAX_CLIP_BYTES} bytes"),
-        });
-    }
-    let pcm = decode(source, fs::read(path).map_err(read)?)?;
+    let pcm = decode(source, file::read(path, MAX_CLIP_BYTES).map_err(read)?)?;
     if pcm.span() > MAX_CLIP {
         let what = format!("{} s long", pcm.span().as_secs());
         return Err(ClipError::TooLong {

@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 use tracing::warn;
 use units::GrantId;
 
+use crate::file;
+
 /// Name of the device's secret in the state folder.
 const SECRET_FILE: &str = "device.key";
 
@@ -88,9 +90,12 @@ impl std::fmt::Debug for Identity {
     }
 }
 
+/// Enough to say how long a file is that is not the secret it should be.
+const MAX_SECRET_FILE_BYTES: u64 = 4096;
+
 fn device_secret(state: &Path) -> io::Result<[u8; 32]> {
     let path = state.join(SECRET_FILE);
-    match fs::read(&path) {
+    match file::read(&path, MAX_SECRET_FILE_BYTES) {
         Ok(bytes) => bytes.try_into().map_err(|bytes: Vec<u8>| {
             io::Error::other(format!(
                 "`{}` has {} bytes and should have 32: remove it",

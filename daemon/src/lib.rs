@@ -36,6 +36,7 @@ pub mod demo;
 pub mod dial;
 pub mod driver;
 mod fault;
+mod file;
 pub mod identity;
 pub mod provider;
 pub mod speech;

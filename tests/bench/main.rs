@@ -3,6 +3,7 @@
 //! The program runs itself inside the environment of the card, because ALSA reads its configuration from there: the
 //! outer one starts the card and ends it, the inner one measures.
 
+mod calls;
 mod cost;
 mod latency;
 mod model;
@@ -47,6 +48,8 @@ enum Part {
     Start,
     /// Instructions of a whole conversation on virtual time
     Instructions,
+    /// Calls through session, ledger and toolbox, with a thousand tools
+    Calls,
     /// Size of the binary
     Size,
 }
@@ -117,6 +120,10 @@ fn measure(args: &Args) {
     if args.wants(Part::Instructions) {
         say("instructions");
         figures.push(cost::instructions(&scratch));
+    }
+    if args.wants(Part::Calls) {
+        say("calls");
+        figures.extend(calls::figures());
     }
     if args.wants(Part::Size) {
         figures.push(cost::size());

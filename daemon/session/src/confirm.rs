@@ -120,7 +120,11 @@ pub struct NotAgreed {
 
 impl std::fmt::Display for NotAgreed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the answer was read as {:?}, not as a clear yes", self.reading)
+        f.write_str(match self.reading {
+            Reading::No => "the answer was a no; nothing was done",
+            Reading::Amend => "the answer asks for something else; nothing was done",
+            Reading::Yes | Reading::Unclear => "the answer was no clear yes; nothing was done",
+        })
     }
 }
 

@@ -29,7 +29,10 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
                     faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
                 }
-                Err(fault) => faults.extend(chain(&fault).lines().map(str::to_owned)),
+                Err(fault) => {
+                    faults.extend(chain(&fault).lines().map(str::to_owned));
+                    with_servers(config, ToolSet::default(), &mut faults, &mut cautions);
+                }
             }
             if let Err(fault) = assembly::clips(config) {
                 faults.extend(chain(&fault).lines().map(str::to_owned));

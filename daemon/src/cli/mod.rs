@@ -26,7 +26,8 @@ pub(crate) const EXIT_INTERNAL: u8 = 70;
     version,
     about = "Voice daemon: a microphone, a live speech model, and tools that ask before they act",
     after_help = "Start with `voiced demo`: the whole product without an account, a network or a sound card.\n\
-                  Exit codes: 0 ended as asked, 2 wrong arguments, 70 internal error, 78 wrong configuration."
+                  Exit codes: 0 ended as asked, 1 a tried tool or the demo failed, 2 wrong arguments, 70 internal error, \
+                  78 wrong configuration."
 )]
 struct Cli {
     #[command(flatten)]
@@ -100,6 +101,10 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
     let Cli { sources, command } = Cli::parse();
     match command {
         Command::Run { keep_going } => run::run(&sources.sources(), &extend, keep_going),
+        // It would be taken for what the demo runs with.
+        Command::Demo(_) if sources.config.is_some() || !sources.set.is_empty() => {
+            fail(2, "the demo brings its own configuration; leave out --config and --set")
+        }
         Command::Demo(options) => demo::main(options, &extend),
         Command::Check { json } => check::check(&sources.sources(), &extend, json),
         Command::Config(ConfigCommand::Show) => match load(&sources.sources()) {

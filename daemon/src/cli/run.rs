@@ -142,7 +142,7 @@ async fn wait_for_config<F: Future>(
 }
 
 /// Logs to standard error. `RUST_LOG` wins over the configuration; under the journal lines carry no time of their own.
-fn start_log(level: Level) {
+pub(super) fn start_log(level: Level) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(format!("warn,voiced={0},session={0},audio={0},tools={0},hal={0}", level.as_str()))
     });

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use session::{NeedsConsent, OutcomeStatus, Permit};
+use session::{NeedsConsent, OutcomeStatus, Permit, PreCall};
 use tokio::runtime::Runtime;
 use tools::mcp::Joined;
 use tools::{ErasedTool, ToolSet};
 
+use super::run::start_log;
 use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::Config;
@@ -46,6 +47,8 @@ pub(super) enum ToolsCommand {
 const TRIAL: &str = "test";
 
 pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> ExitCode {
+    // What a tool logs, such as why a service did not answer, is half of what a trial is for.
+    start_log(config.log.level);
     let config = match command {
         ToolsCommand::Test { .. } => &on_trial(config),
         ToolsCommand::List { .. } | ToolsCommand::Show { .. } => config,
@@ -124,8 +127,15 @@ fn as_value(tool: &ErasedTool) -> Value {
         "ungated_because": tool.ungated(),
         "needs_result_now": tool.needs_result_now(),
         "timeout_s": tool.timeout().as_secs_f64(),
+        "said_before_it_runs": spoken_first(tool),
         "parameters": tool.schema(),
         "rules": tool.rules(),
+    })
+}
+
+fn spoken_first(tool: &ErasedTool) -> Option<String> {
+    toolbox::spec(tool).pre_call.map(|line| match line {
+        PreCall::Always(text) | PreCall::IfSilent(text) => text,
     })
 }
 
@@ -198,7 +208,7 @@ fn ask(spec: &session::ToolSpec, prepared: session::Prepared) -> Result<Permit, 
     if !input.is_terminal() {
         return Err(fail(2, "this tool acts on the world outside and asks first: run it from a terminal"));
     }
-    note(format_args!("{}  Type a whole answer, such as `yes`:", question.sentence()));
+    note(format_args!("{} Type a whole answer, such as `yes`:", question.sentence().trim_end()));
     let mut typed = String::new();
     if input.lock().read_line(&mut typed).is_err() {
         return Err(fail(EXIT_INTERNAL, "the answer cannot be read"));

@@ -1,7 +1,6 @@
 //! From the mirror to checked values: ranges, choices, and what must hold between keys.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use super::{
     EngageMode, Entry, Gate, Hal, Level, Log, Notify, Persona, Provider, ProviderKind, SimZone, Speech,
     SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
+use crate::file;
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
@@ -132,7 +132,7 @@ impl Check<'_> {
                     "\"\", as `persona.text` is set too: one of them says who the voice is",
                 );
             }
-            match fs::read_to_string(&path) {
+            match file::read_text(&path, MAX_PERSONA_BYTES as u64) {
                 Ok(read) => text = read.trim().to_owned(),
                 Err(cause) => self.wrong("persona.file", &format!("a text file that can be read ({cause})")),
             }

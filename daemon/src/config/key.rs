@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, io};
 
 use super::Config;
+use crate::file;
 use crate::provider::Secret;
 
 /// Name of the systemd credential that holds the key; the unit's `LoadCredential=` uses it.
@@ -185,8 +186,11 @@ impl Config {
     }
 }
 
+/// No key or token is longer: servers take headers of 8 KiB.
+const MAX_KEY_BYTES: u64 = 8 * 1024;
+
 fn read(path: &Path) -> Result<String, KeyError> {
-    fs::read_to_string(path)
+    file::read_text(path, MAX_KEY_BYTES)
         .map(|text| text.trim().to_owned())
         .map_err(|cause| KeyError::Unreadable { path: path.to_owned(), cause })
 }
@@ -203,6 +207,8 @@ fn secret(text: String, place: &str) -> Result<Secret, KeyError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]
+
+    use std::fs;
 
     use super::super::tests::{Folder, text};
     use super::*;

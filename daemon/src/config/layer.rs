@@ -12,6 +12,7 @@ use super::fault::{Fault, Origin, Problem};
 use super::locate::{nearest, position};
 use super::schema::{Kind, NAME_RULE, Schema, Slot, dotted};
 use super::{Entry, http_tool, mcp, show};
+use crate::file;
 
 /// What a variable of the environment begins with to be a key; sections are separated by `__` too.
 pub(super) const ENV_PREFIX: &str = "VOICED__";
@@ -269,17 +270,7 @@ impl File<'_> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let facts = fs::metadata(path)?;
-    if !facts.is_file() {
-        // A pipe would be waited for, and a device file has no end.
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
-    let size = facts.len();
-    if size > MAX_FILE_BYTES {
-        let text = format!("{size} bytes, a configuration has at most {MAX_FILE_BYTES}");
-        return Err(std::io::Error::new(ErrorKind::FileTooLarge, text));
-    }
-    fs::read_to_string(path)
+    file::read_text(path, MAX_FILE_BYTES)
 }
 
 /// A key part as it must be written in TOML.

@@ -39,6 +39,7 @@ struct Check {
 #[derive(Debug)]
 pub struct Verdict {
     checks: Vec<Check>,
+    scripted_person: bool,
     heard: Option<PathBuf>,
     timeline: PathBuf,
 }
@@ -62,11 +63,14 @@ impl fmt::Display for Verdict {
             writeln!(f, "what was heard:    {}", heard.display())?;
         }
         writeln!(f, "what happened:     {}", self.timeline.display())?;
-        write!(
-            f,
-            "{}",
-            if self.passed() { "everything promised happened" } else { "NOT everything promised happened" }
-        )
+        f.write_str(match (self.scripted_person, self.passed()) {
+            (true, true) => "everything promised happened",
+            (true, false) => "NOT everything promised happened",
+            (false, true) => {
+                "what was said was heard and answered; without the recorded person nothing else is judged"
+            }
+            (false, false) => "this was no conversation",
+        })
     }
 }
 
@@ -75,8 +79,15 @@ pub(super) fn judge(facts: &Facts) -> Verdict {
     if facts.scripted_person {
         checks.extend([sensor(facts), barge_in(facts), message(facts), refusal(facts), goodbye(facts)]);
         checks.extend(facts.heard.as_ref().map(|path| order(facts, path)));
+    } else {
+        checks.push(talk(facts));
     }
-    Verdict { checks, heard: facts.heard.clone(), timeline: facts.timeline.clone() }
+    Verdict {
+        checks,
+        scripted_person: facts.scripted_person,
+        heard: facts.heard.clone(),
+        timeline: facts.timeline.clone(),
+    }
 }
 
 fn check(what: &'static str, ok: bool, detail: impl Into<String>) -> Check {
@@ -97,6 +108,21 @@ fn protocol(facts: &Facts) -> Check {
         faults.join("; ")
     };
     check("protocol", ok, detail)
+}
+
+/// With a person who may say anything: did either side hear the other?
+fn talk(facts: &Facts) -> Check {
+    let heard = facts.report.client_audio;
+    let said = facts.report.said.len();
+    let detail = if heard.is_zero() {
+        "no microphone audio came; does `voiced audio list` show the microphone, and can it be opened?"
+            .to_owned()
+    } else if said == 0 {
+        "nothing that the rehearsal took for speech came; it waits for the lines in their order, spoken plainly".to_owned()
+    } else {
+        format!("the rehearsal answered {said} times")
+    };
+    check("talk", said > 0, detail)
 }
 
 fn sensor(facts: &Facts) -> Check {

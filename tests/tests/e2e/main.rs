@@ -1,5 +1,6 @@
 //! The daemon as a whole: on virtual time against a scripted model, and as a process over a virtual sound card.
 
+mod blocking;
 mod demo;
 mod faults;
 mod gate;

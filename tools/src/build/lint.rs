@@ -20,7 +20,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(2);
 pub(super) fn doubts(tool: &Declaration) -> Vec<String> {
     let mut doubts = Vec::new();
     let mut words = tool.description.split(|ch: char| !ch.is_alphanumeric()).map(str::to_lowercase);
-    if !words.clone().any(|word| matches!(word.as_str(), "when" | "whenever")) {
+    if !words.clone().any(|word| matches!(word.as_str(), "when" | "whenever" | "before" | "after" | "if")) {
         doubts.push("the description does not say when to use it: the model has to guess".to_owned());
     }
     let marks = &tool.marks;
@@ -35,8 +35,8 @@ pub(super) fn doubts(tool: &Declaration) -> Vec<String> {
     let silent = marks.pre_call.is_none() && marks.waiting.is_none() && !marks.job;
     if marks.needs_result_now && silent && tool.timeout > SILENCE_MAX {
         doubts.push(format!(
-            "the person may wait {:?} for it in silence: give it a `.pre_call(..)` or `.waiting(..)` line, or a timeout \
-             of at most {SILENCE_MAX:?}",
+            "the person may wait {:?} for it in silence: give it a line to be spoken first (`.pre_call(..)`, \
+             `.waiting(..)`; in a configuration `pre_call_message`), or a timeout of at most {SILENCE_MAX:?}",
             tool.timeout
         ));
     }

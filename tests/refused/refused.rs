@@ -14,8 +14,8 @@ fn t02_t03_mistakes_do_not_compile_and_are_explained() {
     }
     // `TRYBUILD=overwrite` rewrites the texts. The first two are rows T2 and T3 of the tool contract.
     let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/refused/sync_function.rs");
-    cases.compile_fail("tests/refused/foreign_parameter.rs");
-    cases.compile_fail("tests/refused/result_without_json.rs");
-    cases.compile_fail("tests/refused/gate_of_another_tool.rs");
+    cases.compile_fail("cases/sync_function.rs");
+    cases.compile_fail("cases/foreign_parameter.rs");
+    cases.compile_fail("cases/result_without_json.rs");
+    cases.compile_fail("cases/gate_of_another_tool.rs");
 }
