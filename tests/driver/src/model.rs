@@ -419,8 +419,12 @@ impl Driver {
     /// If `input` is about calls, notes which they are.
     pub(crate) fn expect_calls(&mut self, input: &Input) {
         if let Input::Provider(ProviderEvent::CallsCancelled(ids)) = input {
-            for asked in self.asked.iter_mut().filter(|asked| asked.conversation == self.conversation) {
-                asked.taken_back |= asked.call.id.as_ref().is_some_and(|id| ids.contains(id));
+            for (at, asked) in self.asked.iter_mut().enumerate() {
+                let is_named = asked.call.id.as_ref().is_some_and(|id| ids.contains(id));
+                if is_named && asked.conversation == self.conversation && !asked.taken_back {
+                    asked.taken_back = true;
+                    self.taken_back.push(at);
+                }
             }
         }
         let Input::Provider(ProviderEvent::Calls(calls)) = input else { return };
@@ -439,8 +443,12 @@ impl Driver {
         }
     }
 
-    /// What the session said nothing of was not even looked at.
+    /// What the session said nothing of was not even looked at. What came over a connection that it was just leaving need
+    /// not be heard.
     pub(crate) fn close_untaken_calls(&mut self) {
+        for at in std::mem::take(&mut self.taken_back) {
+            self.asked[at].taken_back = self.link == Link::Up;
+        }
         for lost in std::mem::take(&mut self.arriving) {
             let asked = &mut self.asked[lost];
             if !asked.arrived {

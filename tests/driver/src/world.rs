@@ -53,6 +53,8 @@ pub struct Driver {
     pub(crate) asked: Vec<Asked>,
     /// Those that were given to the session and not yet taken by it.
     pub(crate) arriving: VecDeque<usize>,
+    /// Those that are being taken back.
+    pub(crate) taken_back: Vec<usize>,
     pub(crate) keys: BTreeMap<CallKey, usize>,
     /// What the model is saying.
     pub(crate) saying: String,
@@ -111,6 +113,7 @@ impl Driver {
             log: Log::default(),
             asked: Vec::new(),
             arriving: VecDeque::new(),
+            taken_back: Vec::new(),
             keys: BTreeMap::new(),
             saying: String::new(),
             turn_open: false,
