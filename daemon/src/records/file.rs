@@ -8,8 +8,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -44,8 +44,8 @@ pub struct RecordFile {
     run: String,
     path: PathBuf,
     lost: Arc<AtomicU64>,
-    /// The queue was full when it was last looked at.
-    is_full: bool,
+    /// The queue was full, and the disk has not caught up since.
+    is_behind: Arc<AtomicBool>,
     ended: Receiver<()>,
 }
 
@@ -59,16 +59,18 @@ impl RecordFile {
         let (lines, queue) = sync_channel::<String>(QUEUE);
         let (end, ended) = sync_channel(1);
         let lost = Arc::new(AtomicU64::new(0));
-        let mut writer = Writer::new(path.clone(), bounds, Arc::clone(&lost));
+        let is_behind = Arc::new(AtomicBool::new(false));
+        let (mut writer, behind) =
+            (Writer::new(path.clone(), bounds, Arc::clone(&lost)), Arc::clone(&is_behind));
         thread::Builder::new().name("records".into()).spawn(move || {
-            for line in queue {
+            while let Some(line) = next(&queue, &behind) {
                 writer.write(&line);
             }
             writer.settle();
             // Nobody may be waiting: that is fine.
             let _ = end.try_send(());
         })?;
-        Ok(Self { lines: Some(lines), run: run.to_owned(), path, lost, is_full: false, ended })
+        Ok(Self { lines: Some(lines), run: run.to_owned(), path, lost, is_behind, ended })
     }
 
     fn line(&self, record: &Record) -> String {
@@ -81,16 +83,28 @@ impl RecordFile {
     }
 }
 
+/// The next line, waited for; `None` when no more come.
+fn next(queue: &Receiver<String>, is_behind: &AtomicBool) -> Option<String> {
+    match queue.try_recv() {
+        Ok(line) => Some(line),
+        Err(TryRecvError::Empty) => {
+            is_behind.store(false, Ordering::Relaxed);
+            queue.recv().ok()
+        }
+        Err(TryRecvError::Disconnected) => None,
+    }
+}
+
 impl Observer for RecordFile {
     fn observe(&mut self, _: Instant, moment: &Moment<'_>) {
         let Moment::Record(record) = moment else { return };
         let line = self.line(record);
         let Some(lines) = &self.lines else { return };
         match lines.try_send(line) {
-            Ok(()) => self.is_full = false,
+            Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
-                if !std::mem::replace(&mut self.is_full, true) {
+                if !self.is_behind.swap(true, Ordering::Relaxed) {
                     let path = self.path.display();
                     warn!("log.records = {path}: the disk is too slow; records are lost and counted");
                 }
