@@ -175,13 +175,6 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::PlayoutLost { utterances } => {
             (Who::Device, format!("{utterances} utterances were never heard"))
         }
-        Notice::FollowUpsSpent { .. } => (
-            Who::Device,
-            "the model has said all it may in one turn; its further calls are refused".to_owned(),
-        ),
-        Notice::CallSpoken { name } => {
-            (Who::Model, format!("spoke a call of {name} instead of making it: cut off"))
-        }
         Notice::TurnClosed { .. } | Notice::Turn(_) | Notice::Usage { .. } => return None,
     })
 }
