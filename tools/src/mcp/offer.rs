@@ -96,6 +96,12 @@ fn offered(server: &Arc<Server>, tool: &Arc<Tool>, marks: Marks) -> Result<Erase
             }
         }
     }
+    let mut marks = marks;
+    if !faults.is_empty() {
+        // What else is wrong shows without the sentence that cannot be said. This one is never offered.
+        marks.confirm = None;
+        marks.ungated = Some("its sentence is faulty".to_owned());
+    }
     let built = ToolSet::builder().tool(declared(server, tool, marks, effect, schema)).build();
     match built {
         Ok(set) if faults.is_empty() => set.iter().next().cloned().ok_or(faults),

@@ -170,7 +170,7 @@ async fn t88_empty_search() {
 async fn notes_are_there_for_the_next_request() {
     both(async |script| {
         let (mut d, _) = asked(script).await;
-        d.model_calls("make_report", json!({"wait_ms": 1000})).await;
+        d.model_calls("file_report", json!({"wait_ms": 1000})).await;
         let call = d.model_asks("check_stock", json!({"wait_ms": 2000})).await;
         assert!(d.answer(call).await.is_to_be_spoken_about());
         let told: Vec<_> = d
@@ -179,7 +179,7 @@ async fn notes_are_there_for_the_next_request() {
             .filter_map(|told| told["note"].as_str().or(told["answer"][0]["name"].as_str()))
             .collect();
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("make_report is done.") && told[1] == "check_stock", "{told:?}");
+        assert!(told[0].contains("file_report is done.") && told[1] == "check_stock", "{told:?}");
         if d.profile().speaks_when_asked {
             assert_eq!(types(&d).last().unwrap(), "response.create");
         }

@@ -95,6 +95,7 @@ async fn a_provider_that_leaves_is_there_again() {
         d.advance(ms(40_000)).await;
         d.provider_leaves(ms(10_000)).await;
         d.advance(ms(20_000)).await;
+        d.user_says("Are you still there?").await;
         assert_eq!(d.model_calls("look_up", json!({})).await.status(), "success");
         let ups = d.timeline().into_iter().filter(|line| line["kind"] == "link" && line["state"] == "up");
         let ups: Vec<_> = ups.map(|line| line["text"].as_str().unwrap().to_owned()).collect();

@@ -148,7 +148,7 @@ async fn t53_job() {
         assert_eq!((answer.status(), answer.latency()), ("running", ms(0)));
         d.advance(ms(20_000)).await;
         let notes: Vec<_> =
-            d.next_context().iter().filter_map(|told| told["note"].as_str().map(str::to_owned)).collect();
+            d.next_context().iter().filter_map(|told| told["ask"].as_str().map(str::to_owned)).collect();
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(notes[0].contains("make_report is done."), "{notes:?}");
         assert_eq!(d.answers(call), 1);

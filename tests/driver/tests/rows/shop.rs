@@ -86,6 +86,7 @@ pub fn shop() -> (ToolSet, Runs) {
         .tool(read("see_left").parallel().lane("left"))
         .tool(read("see_right").parallel().lane("right"))
         .tool(read("see_up").parallel().lane("up"))
+        .tool(read("file_report").job().timeout(Duration::from_secs(30)))
         .tool(read("make_report").job().needs_result_now().timeout(Duration::from_secs(30)))
         .tool(
             read("ask_service")

@@ -25,7 +25,7 @@ async fn tools_of_every_kind_stand_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fault_is_told_with_the_name_of_the_tool() {
-    let schema = json!({"type": "object", "properties": {}});
+    let schema = json!({"type": "object", "properties": {"words": {"type": "integer", "maximum": 99}}});
     let wordy =
         ErasedTool::dynamic("wordy", "Talks. Use it when asked.", schema.clone(), |_: Value, _: Cx| async {
             ToolResult::ok("It is done.")
@@ -35,13 +35,24 @@ async fn a_fault_is_told_with_the_name_of_the_tool() {
             assert!(args["never"] == true, "a bug");
             ToolResult::ok("It is done.")
         });
+    // What is made up of the schema has few words; what people will say has more.
+    let say = |args: &Value| {
+        let words = args["words"].as_u64().unwrap_or(1);
+        format!("Say {}.", (0..words).map(|_| "word ").collect::<String>())
+    };
     let tools = ToolSet::builder()
-        .tool(wordy.gate(Gate::voice(|_: &Value| "word ".repeat(40))))
+        .tool(wordy.gate(Gate::voice(say)))
         .tool(broken.effect(tools::Effect::Read))
         .build()
         .unwrap();
-    let told: Vec<String> = Suite::new(tools).run().await.iter().map(ToString::to_string).collect();
-    assert!(told[0].starts_with("tool `wordy`: declared well: its question has 199 characters"), "{told:#?}");
+    let told: Vec<String> = Suite::new(tools)
+        .sample("wordy", json!({"words": 40}))
+        .run()
+        .await
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(told[0].starts_with("tool `wordy`: declared well: its question has 20"), "{told:#?}");
     assert!(told[1..].iter().all(|line| line.starts_with("tool `broken`: ")), "{told:#?}");
     assert!(told.len() > 10, "it is told for every check in which it ran: {told:#?}");
 }

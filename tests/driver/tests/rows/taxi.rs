@@ -72,7 +72,7 @@ async fn a_ride_survives_a_talkative_person_and_a_bad_network() {
         d.user_barges_in(Duration::from_millis(300)).await; // they talk over "One moment."
         d.provider_drops().await;
         d.provider_resumes(Replay::OpenCalls).await;
-        d.advance(Duration::from_secs(10)).await;
+        d.advance(Duration::from_secs(15)).await;
         d.expect_effects(1);
         // By an answer, or by a note if the provider has forgotten the conversation.
         let told = format!("{:?}", d.next_context());
