@@ -2,10 +2,11 @@
 # Puts a server that nobody here wrote behind `voiced`: mcp-server-time of PyPI, made with the official Python SDK. It is
 # checked, shown, called, and gone afterwards.
 #
-#   tests/oracle/mcp_server.sh VOICED FOLDER   the program, and a folder for what is installed
+#   tests/oracle/mcp_server.sh VOICED FOLDER    the program, and a folder for what is installed
+#   tests/oracle/mcp_server.sh install FOLDER   only installs it
 set -euo pipefail
 
-[ $# -eq 2 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 2 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 voiced=$1
 folder=$2/mcp-server
 server=$folder/bin/mcp-server-time
@@ -18,6 +19,7 @@ fi
 
 # The first start compiles it, which is nobody's fault.
 "$server" --help >/dev/null
+[ "$voiced" != install ] || exit 0
 
 cat >"$config" <<TOML
 [[mcp]]
