@@ -41,7 +41,12 @@ impl Clock {
 /// The time of day for a record, in milliseconds since 1970. Nothing is decided by it: it jumps when somebody sets it.
 pub(crate) fn unix_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    millis(since)
+}
+
+/// A span as it is written down, in whole milliseconds.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn boot_time() -> Duration {

@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 use session::TurnRecord;
 use units::{CallKey, TurnId};
 
+use crate::clock::millis;
+
 pub use file::{Bounds, RecordFile};
 pub use keeper::Keeper;
 pub use steps::Step;
@@ -213,10 +215,6 @@ fn reason(by: &str) -> &'static str {
 }
 
 /// Whole milliseconds.
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[derive(Default)]
 struct Fields(Map<String, Value>);
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use session::{GateEnd, LineKind, Notice, Reading, Spoken};
 use units::Instant;
 
+use crate::clock::millis;
 use crate::records::Record;
 use crate::watch::{Moment, Observer};
 
@@ -42,10 +43,6 @@ impl<W: Write> Observer for Timeline<W> {
             self.out = None;
         }
     }
-}
-
-fn millis(span: std::time::Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A moment as its kind and fields; `None` for what a timeline does not keep (levels).

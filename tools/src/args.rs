@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
+use crate::secret::MASK;
 use crate::shape::shortened;
 
 /// Longest text about wrong arguments that a model is given.
@@ -65,9 +66,6 @@ pub fn parse_arguments(text: &str) -> Result<Value, String> {
 }
 
 const NO_OBJECT: &str = "the arguments must be a JSON object";
-
-/// Stands for a value that is not shown.
-const MASK: &str = "***";
 
 /// What the arguments of one tool are checked against.
 pub(crate) struct Checks<'a> {

@@ -77,6 +77,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use args::{canonical, parse_arguments};
+pub use build::sample::SENTENCE_CHARS_MAX;
 pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
 pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};

@@ -21,8 +21,9 @@ use crate::session::Session;
 use crate::timers::Timer;
 use crate::tool::{Effect, Prepared, ToolSpec};
 
-/// Another name of the tool that ends the session, which models know from elsewhere.
-const END_CALL: &str = "end_call";
+/// Another name of the tool that ends the session, which models know from elsewhere; it is taken for it where no tool is
+/// called so.
+pub const END_CALL: &str = "end_call";
 
 /// Calls taken of one response, and open calls altogether. A model makes a handful; this bounds a broken one.
 const CALLS_MAX: usize = 64;

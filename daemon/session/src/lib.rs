@@ -61,6 +61,7 @@ use std::time::Duration;
 
 use units::{CallKey, Frames, Pcm, UtteranceId};
 
+pub use calls::END_CALL;
 pub use config::{Config, Engage, GateConfig, Lines, Patience, Profile, RetryConfig};
 pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask_at_console, observing};
 pub use notice::{GateEnd, Notice, Spoken};

@@ -14,6 +14,7 @@ use tools::{ErasedTool, ToolSet};
 use super::run::start_log;
 use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
+use crate::clock::millis;
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
@@ -172,7 +173,7 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
     };
     let started = Instant::now();
     let (outcome, events) = runtime.block_on(run_alone(tools, &identity, permit));
-    let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let elapsed_ms = millis(started.elapsed());
     for event in events.iter().chain(&outcome.events) {
         note(format_args!("screen event {}: {}", event.name, event.payload));
     }

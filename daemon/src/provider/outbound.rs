@@ -96,18 +96,18 @@ pub(super) fn intent(config: &GeminiConfig, intent: &Intent) -> Option<String> {
             function_responses: answers.iter().map(|answer| response(config, family, answer)).collect(),
         }),
         Intent::Note(_) if !family.notes => return None,
-        Intent::Note(text) => ClientMessage::ClientContent(ClientContent {
-            turns: [Content { role: Some("user"), parts: [TextPart { text }] }],
-            turn_complete: false,
-        }),
-        Intent::Ask(text) if family.notes => ClientMessage::ClientContent(ClientContent {
-            turns: [Content { role: Some("user"), parts: [TextPart { text }] }],
-            turn_complete: true,
-        }),
+        Intent::Note(text) => content(text, false),
+        Intent::Ask(text) if family.notes => content(text, true),
         Intent::Ask(text) => ClientMessage::RealtimeInput(RealtimeInput::Text(text)),
         Intent::AudioStreamEnd => ClientMessage::RealtimeInput(RealtimeInput::AudioStreamEnd(true)),
     };
     Some(message.to_text())
+}
+
+/// A text that joins the conversation; the model speaks because of it if it completes a turn.
+fn content(text: &str, turn_complete: bool) -> ClientMessage<'_> {
+    let turns = [Content { role: Some("user"), parts: [TextPart { text }] }];
+    ClientMessage::ClientContent(ClientContent { turns, turn_complete })
 }
 
 fn declaration<'a>(family: &Family, tool: &'a Declaration) -> FunctionDeclaration<'a> {

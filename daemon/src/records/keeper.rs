@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use session::{Notice, Outcome, OutcomeStatus};
+use session::{END_CALL, Notice, Outcome, OutcomeStatus};
 use units::{CallKey, Instant, TurnId};
 
 use super::steps::Requests;
@@ -15,9 +15,6 @@ use crate::watch::Moment;
 /// Calls that are remembered: more than the session keeps open at once. What is past them is the oldest, which nobody
 /// waits for.
 const CALLS_MAX: usize = 512;
-
-/// Another name that the session takes for the tool that ends it, where no tool is called so.
-const END_CALL: &str = "end_call";
 
 /// Follows each call from its arrival to its result, and each request to the model.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use session::{FollowUp, Notice};
 use units::{CallKey, Instant, TurnId};
 
-use super::{Fields, millis};
+use super::Fields;
+use crate::clock::millis;
 
 /// One request to the model, or one run of a tool, in figures.
 #[derive(Clone, Debug, PartialEq)]

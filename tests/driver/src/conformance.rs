@@ -29,16 +29,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use session::Notice;
-use tools::{ErasedTool, ToolSet};
+use tools::{ErasedTool, SENTENCE_CHARS_MAX, ToolSet};
 
 use crate::provider::Replay;
 use crate::script::Script;
 use crate::world::Driver;
 
 mod sample;
-
-/// What a person can still follow when it is read to them.
-const SENTENCE_MAX: usize = 160;
 
 /// Nothing that was begun is still going on after this: the longest time a tool may take, and some.
 const ALL_OVER: Duration = Duration::from_secs(40);
@@ -159,9 +156,9 @@ impl Suite {
                 Some(Err(detail)) => fault(format!("its question cannot be put into words: {detail}")),
                 Some(Ok(sentence)) => {
                     let length = sentence.chars().count();
-                    if length > SENTENCE_MAX {
+                    if length > SENTENCE_CHARS_MAX {
                         fault(format!(
-                            "its question has {length} characters; a person follows {SENTENCE_MAX}"
+                            "its question has {length} characters; a person follows {SENTENCE_CHARS_MAX}"
                         ));
                     }
                 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::set::ErasedTool;
 
-/// Longest sentence, in characters. A longer one is not listened to.
-const SENTENCE_CHARS_MAX: usize = 160;
+/// Longest sentence a person is asked to agree to, in characters: a longer one is not listened to.
+pub const SENTENCE_CHARS_MAX: usize = 160;
 
 /// Texts that an argument may be of which the schema says no more than that it is one: a word, a number that somebody may
 /// have, a day, a time, an amount.

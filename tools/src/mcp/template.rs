@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
+use crate::build::sample::SENTENCE_CHARS_MAX;
+
 /// Shortest and longest sentence, in characters, places not filled in. A longer one is not listened to.
-const CHARS: RangeInclusive<usize> = 3..=160;
+const CHARS: RangeInclusive<usize> = 3..=SENTENCE_CHARS_MAX;
 
 /// A sentence such as `Print {copies} labels.`. Its places are names of arguments of the tool.
 #[derive(Clone, Debug, PartialEq, Eq)]

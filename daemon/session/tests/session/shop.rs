@@ -23,7 +23,7 @@ pub struct Shop {
 }
 
 /// name, effect, ungated, needs_result_now, ends_session
-const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
+pub const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
     ("end_session", Effect::Local, false, false, true),
     ("look_up", Effect::Read, false, false, false),
     ("open_gate", Effect::Outbound, false, false, false),
@@ -34,7 +34,7 @@ const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
 ];
 
 /// One for each mark, sorted.
-const MARKED: [&str; 13] = [
+pub const MARKED: [&str; 13] = [
     "ask_service",
     "bolt_door",
     "find_part",

@@ -2,6 +2,8 @@
 
 use session::{FailureCause, OutcomeStatus};
 
+use crate::shop;
+
 /// Something the world around the session does.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -46,28 +48,20 @@ pub enum Step {
     Stop,
 }
 
-pub const TOOLS: [&str; 21] = [
-    "end_session",
-    "look_up",
-    "open_gate",
-    "print_label",
-    "read_sensor",
-    "send_text",
-    "set_volume",
-    "no_such",
-    "ask_service",
-    "bolt_door",
-    "find_part",
-    "make_report",
-    "next_page",
-    "ring_bell",
-    "see_left",
-    "see_right",
-    "send_fax",
-    "show_bay",
-    "smell_gas",
-    "tidy_up",
-    "water_plants",
-];
+/// Those of the shop and, between them, one that it does not have. Committed seeds depend on the order.
+pub const TOOLS: [&str; shop::TOOLS.len() + 1 + shop::MARKED.len()] = {
+    let mut names = ["no_such"; shop::TOOLS.len() + 1 + shop::MARKED.len()];
+    let mut at = 0;
+    while at < shop::TOOLS.len() {
+        names[at] = shop::TOOLS[at].0;
+        at += 1;
+    }
+    at = 0;
+    while at < shop::MARKED.len() {
+        names[shop::TOOLS.len() + 1 + at] = shop::MARKED[at];
+        at += 1;
+    }
+    names
+};
 
 pub(super) const GUARDED: [&str; 2] = ["open_gate", "send_text"];
