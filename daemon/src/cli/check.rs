@@ -38,11 +38,11 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
             if let Err(fault) = assembly::speech(config).find() {
-                cautions.push(fault.to_string());
+                cautions.push(chain(&fault));
             }
             // A key may be installed later; the daemon waits for it.
             if let Err(fault) = config.api_key(&ProcessEnv) {
-                cautions.push(fault.to_string());
+                cautions.push(chain(&fault));
             }
             cautions.extend(crate::provider::model_caution(&config.provider.model));
         }
