@@ -36,6 +36,8 @@
 //! # Ok::<(), audio::StartError>(())
 //! ```
 //!
+//! Beside it stand two that need no worker: [`convert`] and [`find`].
+//!
 //! # Terms
 //! A *hop* is 10 ms, what the DSP moves by. A *period* is what a device moves by. The *line* of a device is the
 //! worker's end of the ring to its callback. *Heard* is what has left the loudspeaker: frames the device took, less
@@ -57,6 +59,7 @@ mod counters;
 mod device;
 mod dsp;
 mod engine;
+pub mod find;
 mod line;
 mod outbox;
 mod playout;

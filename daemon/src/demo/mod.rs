@@ -5,7 +5,6 @@
 //! demo ends well only if everything it promises happened.
 
 mod console;
-pub mod find;
 mod person;
 pub mod sink;
 mod verdict;

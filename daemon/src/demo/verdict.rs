@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use audio::find::Recording;
 use rehearsal::{Report, Said};
 use session::{GateEnd, Notice, Spoken};
 use units::{Instant, Pcm};
 
-use super::find::Recording;
 use super::sink::Delivery;
 use crate::clip;
 

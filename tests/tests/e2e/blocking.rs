@@ -95,7 +95,7 @@ fn t43_a_driver_that_blocks_its_thread_takes_no_sample_from_the_reply_and_no_tim
         "the reply must play while the driver is stuck, but lasts {:?} twice",
         spoken.span()
     );
-    assert!(voiced::demo::find::Recording::new(&stuck.heard).find(&spoken, Duration::ZERO).is_some());
+    assert!(audio::find::Recording::new(&stuck.heard).find(&spoken, Duration::ZERO).is_some());
     let differs =
         free.heard.samples().iter().zip(stuck.heard.samples()).position(|(free, stuck)| free != stuck);
     assert_eq!(differs, None, "the loudspeaker did not play what it plays when nothing blocks");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use audio::find::Recording;
 use e2e::{Seen, Talk};
 use session::{LinkState, Notice};
-use voiced::demo::find::Recording;
 
 fn hears(seen: &Seen, voice: &str) -> bool {
     Recording::new(&seen.heard).find(&seen.said(voice), Duration::ZERO).is_some()

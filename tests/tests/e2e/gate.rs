@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use audio::find::Recording;
 use e2e::Talk;
 use session::{GateEnd, Notice};
-use voiced::demo::find::Recording;
 
 #[test]
 fn a_message_goes_out_once_after_the_question_was_heard_and_answered() {

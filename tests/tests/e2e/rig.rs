@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use audio::find::Recording;
 use e2e::{Daemon, MICROPHONE, Recorder, Rig, SPEAKER, Scratch, wav, wire_dir};
 use rehearsal::demo::{PersonLine, mix};
 use rehearsal::{Rehearsal, Report, Scenario, Voices};
 use tokio::sync::oneshot;
 use units::Pcm;
-use voiced::demo::find::Recording;
 
 /// The key the rehearsal insists on.
 const KEY: &str = "e2e-key";

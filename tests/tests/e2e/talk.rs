@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use audio::find::Recording;
 use e2e::Talk;
 use session::{LinkState, Notice, Spoken};
 use units::{Hz, Pcm};
 use voiced::clip::Clips;
-use voiced::demo::find::Recording;
 
 #[test]
 fn a_sensor_question_is_answered_with_instruction_event_and_clip() {

@@ -67,6 +67,6 @@ fn every_call_of_a_bad_tool_is_answered_once_and_the_next_one_works() {
     assert!(!answer("panics").contains("broken"), "the panic's own words are for the log");
     assert!(answer("no_such_tool").contains("read_warehouse_sensors"), "{}", answer("no_such_tool"));
     assert!(answer("read_warehouse_sensors").contains("/zone"), "{}", answer("read_warehouse_sensors"));
-    let reply = voiced::demo::find::Recording::new(&seen.heard).find(&seen.said("hello"), Duration::ZERO);
+    let reply = audio::find::Recording::new(&seen.heard).find(&seen.said("hello"), Duration::ZERO);
     assert!(reply.is_some(), "the conversation goes on");
 }

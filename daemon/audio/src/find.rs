@@ -98,7 +98,7 @@ fn loudest(piece: &[f32]) -> (usize, &[f32]) {
 }
 
 fn reduced(pcm: &Pcm) -> Vec<f32> {
-    audio::convert(pcm, SEARCH).samples().iter().map(|&sample| f32::from(sample) / 32768.0).collect()
+    crate::convert(pcm, SEARCH).samples().iter().map(|&sample| f32::from(sample) / 32768.0).collect()
 }
 
 #[cfg(test)]
