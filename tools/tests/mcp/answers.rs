@@ -128,7 +128,7 @@ async fn a_cancelled_look_is_told_to_the_server() {
     let hang = tool(&servers, "bench_hang");
     let (cx, control) = call();
     let running = tokio::spawn(hang.run(json!({}), cx));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until("the call", || log.text().contains("hanging")).await;
     assert!(control.cancel());
     assert_eq!(running.await.unwrap().status, Status::Cancelled);
     until("the note of the cancellation", || log.text().contains("told of the cancellation")).await;
@@ -141,7 +141,7 @@ async fn a_call_that_acts_cannot_be_cancelled_and_is_unknown_at_its_deadline() {
     let hang = tool(&servers, "bench_hang");
     let (cx, control) = call_within(Duration::from_millis(600));
     let running = tokio::spawn(hang.run(json!({}), cx));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until("the call", || log.text().contains("hanging")).await;
     assert!(!control.cancel());
     assert_eq!(running.await.unwrap().status, Status::Unknown);
     until("the note of the cancellation", || log.text().contains("told of the cancellation")).await;

@@ -130,6 +130,7 @@ impl Fixture {
             }
             "die" => std::process::exit(3),
             "hang" => {
+                self.note("hanging");
                 context.ct.cancelled().await;
                 self.note("told of the cancellation");
                 text(String::new())

@@ -1,10 +1,13 @@
 //! A server over HTTP on this machine.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -21,7 +24,11 @@ use crate::rig::{PATIENCE, Scratch, call, config, read, run, tool, ungated, unti
 /// A server and the tasks it lives in.
 struct Site {
     address: SocketAddr,
-    tasks: JoinSet<()>,
+    listening: JoinSet<()>,
+    /// Dropped with it.
+    _open: Arc<Mutex<JoinSet<()>>>,
+    /// How many requests came in.
+    requests: Arc<AtomicUsize>,
 }
 
 impl Site {
@@ -35,29 +42,33 @@ impl Site {
             Arc::new(LocalSessionManager::default()),
             StreamableHttpServerConfig::default(),
         );
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let mut open = JoinSet::new();
+        let (mut listening, open) = (JoinSet::new(), Arc::new(Mutex::new(JoinSet::new())));
+        let (connections, requests) = (Arc::clone(&open), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&requests);
+        listening.spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let service = TowerToHyperService::new(service.clone());
-                open.spawn(async move {
+                let (service, seen) = (TowerToHyperService::new(service.clone()), Arc::clone(&seen));
+                let service = service_fn(move |request: Request<Incoming>| {
+                    seen.fetch_add(1, Ordering::Relaxed);
+                    service.call(request)
+                });
+                connections.lock().unwrap().spawn(async move {
                     // A client that goes away is no fault of the server's.
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
-        Self { address, tasks }
+        Self { address, listening, _open: open, requests }
     }
 
     fn config(&self, tools: &[(&str, Marks)]) -> ServerConfig {
         config(Reach::Http { url: format!("http://{}/mcp", self.address) }, tools)
     }
 
-    /// Ends it with every connection.
-    async fn close(mut self) -> String {
-        self.tasks.shutdown().await;
-        self.address.to_string()
+    /// Refuses every new connection. Those that are open stay, so that a client is told of nothing.
+    async fn refuse(&mut self) {
+        self.listening.shutdown().await;
     }
 }
 
@@ -80,10 +91,12 @@ async fn t105_a_server_over_http_is_listed_and_run_like_a_child() {
 
 #[tokio::test]
 async fn t106_a_server_over_http_that_goes_away_is_an_error_at_once_and_comes_back() {
-    let site = Site::open("127.0.0.1:0", None).await;
+    let mut site = Site::open("127.0.0.1:0", None).await;
     let servers = up([site.config(&[("text", read()), ("fail", ungated())])]).await;
     let (text, fail) = (tool(&servers, "bench_text"), tool(&servers, "bench_fail"));
-    let address = site.close().await;
+    // It has shaken hands in two steps, listed the tools, asked for the stream and been pinged: nothing is under way now.
+    until("the ping", || site.requests.load(Ordering::Relaxed) == 5).await;
+    site.refuse().await;
     // That nobody is there shows before anything is sent: the effect certainly did not happen.
     let shaped = run(&fail, json!({})).await;
     assert_eq!(shaped.body, json!({"status": "error", "error": "the bench server is not running"}));
@@ -91,6 +104,8 @@ async fn t106_a_server_over_http_that_goes_away_is_an_error_at_once_and_comes_ba
     assert_eq!(shaped.body["error"], "the bench server is not running");
     until("the end of the server", || servers.joined(&ToolSet::default()).tools.iter().len() == 0).await;
 
+    let address = site.address.to_string();
+    drop(site);
     let _site = Site::open(&address, None).await;
     until("the return of the server", || servers.joined(&ToolSet::default()).tools.iter().len() > 0).await;
     assert_eq!(run(&text, json!({})).await.body["result"], "plain words");
@@ -112,7 +127,7 @@ async fn a_call_over_http_that_is_cancelled_is_told_to_the_server() {
     let hang = tool(&servers, "bench_hang");
     let (cx, control) = call();
     let running = tokio::spawn(hang.run(json!({}), cx));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until("the call", || log.text().contains("hanging")).await;
     assert!(control.cancel());
     assert_eq!(running.await.unwrap().status, Status::Cancelled);
     until("the note of the cancellation", || log.text().contains("told of the cancellation")).await;
@@ -120,9 +135,9 @@ async fn a_call_over_http_that_is_cancelled_is_told_to_the_server() {
 
 #[tokio::test]
 async fn a_server_over_http_that_is_not_there_is_named() {
-    let site = Site::open("127.0.0.1:0", None).await;
+    let mut site = Site::open("127.0.0.1:0", None).await;
     let config = site.config(&[]);
-    site.close().await;
+    site.refuse().await;
     let servers = Servers::start([config]);
     let missing = servers.settled(PATIENCE).await;
     let told = &missing[0];

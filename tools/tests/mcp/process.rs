@@ -39,12 +39,14 @@ async fn t106_an_effect_that_was_under_way_when_the_child_died_is_unknown() {
 
 #[tokio::test]
 async fn t106_a_child_that_is_killed_from_outside_comes_back() {
-    let servers = up([child(&[], &[("grandchild", ungated()), ("hang", read()), ("text", read())])]).await;
+    let log = Scratch::new("killed");
+    let tools = [("grandchild", ungated()), ("hang", read()), ("text", read())];
+    let servers = up([child(&["--log", &log.arg()], &tools)]).await;
     let hang = tool(&servers, "bench_hang");
     let left_behind = run(&tool(&servers, "bench_grandchild"), json!({})).await.body["result"].to_string();
     assert!(is_running(&left_behind));
     let running = tokio::spawn(hang.run(json!({}), call().0));
-    sleep(Duration::from_millis(200)).await;
+    until("the call", || log.text().contains("hanging")).await;
     let stat = std::fs::read_to_string(format!("/proc/{left_behind}/stat")).unwrap();
     let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().to_owned();
     assert!(std::process::Command::new("kill").args(["-KILL", &parent]).status().unwrap().success());
@@ -80,11 +82,11 @@ async fn t107_noise_on_both_outputs_holds_nobody_up_and_the_log_is_spared() {
         assert_eq!(shaped.body["result"], "quiet again", "{name}");
     }
     drop(servers);
-    sleep(Duration::from_millis(300)).await;
+    let rest = "more lines of its standard error were not kept";
+    until("the end of the noise", || log.count(rest) > 0).await;
     let kept = log.count("says: complaint");
     // Two calls, each within a second or two of a slow machine.
     assert!((50..=400).contains(&kept), "{kept} of 40000 lines were kept");
-    assert!(log.count("more lines of its standard error were not kept") > 0, "{}", log.text());
     assert_eq!(log.count("it writes other things than the protocol"), 1);
     assert!(log.text().contains("first: fixture is starting"), "{}", log.text());
 }
