@@ -411,6 +411,7 @@ impl Running {
             audio::Event::Finished { utterance, heard, cut } => {
                 self.feed(Input::PlayoutFinished { utterance, heard, cut });
             }
+            audio::Event::Rate(percent) => self.feed(Input::Pace { percent }),
             audio::Event::DeviceUp { text, .. } => info!("{text}"),
             audio::Event::DeviceDown { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}

@@ -1,20 +1,21 @@
-//! How the device sounds, as far as a tool may change it: its volume, and the voice that the next connection has. The pace
-//! of the model's speech is what the provider sends, and a microphone that a tool has switched off could not be switched
-//! on again by anybody, so neither is offered.
+//! How the device sounds, as far as a tool may change it: the pace of the model's speech and the volume, which hold at once,
+//! and the voice that the next connection has. A microphone that a tool has switched off could not be switched on again by
+//! anybody, so that is not offered.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use std::time::Duration;
 
 use audio::Command;
 use tools::BoxFuture;
-use tools::device_audio::{AudioError, DeviceAudio, Sound as State, VOLUME_PERCENT};
+use tools::device_audio::{AudioError, DeviceAudio, RATE_PERCENT, Sound as State, VOLUME_PERCENT};
 use units::Db;
 
 use crate::voice::Voice;
 
 /// Names of the tools that this device can carry out.
-pub const TOOLS: [&str; 3] = ["set_volume", "set_voice", "reset_voice"];
+pub const TOOLS: [&str; 7] =
+    ["set_volume", "set_speech_rate", "faster", "slower", "reset_speech", "set_voice", "reset_voice"];
 
 /// Those of them that need voices to choose from.
 pub const VOICE_TOOLS: [&str; 2] = ["set_voice", "reset_voice"];
@@ -24,30 +25,56 @@ pub const VOICE_TOOLS: [&str; 2] = ["set_voice", "reset_voice"];
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS_MAX: u32 = 100;
 
-/// Pace of speech that is not changed, in percent.
-const RATE_PERCENT: u16 = 100;
+/// The pace a worker starts with, in percent of the speech's own.
+const RATE_START: u16 = 100;
 
 /// The sound of the device behind one audio worker and the links of one dialer.
 #[derive(Debug)]
 pub struct Sound {
     audio: Option<audio::Handle>,
-    volume_percent: Arc<AtomicU8>,
-    voice: Voice,
+    now: Now,
     voices: Vec<String>,
 }
 
+/// What is true of it.
+#[derive(Clone, Debug)]
+struct Now {
+    volume_percent: Arc<AtomicU8>,
+    rate_percent: Arc<AtomicU16>,
+    voice: Voice,
+}
+
 impl Sound {
-    /// The sound of a worker that was started at `volume`, without which the volume cannot be changed. The next link is made
-    /// with `voice`, which may become any of `voices`.
+    /// The sound of a worker that was started at `volume`, without which pace and volume cannot be changed. The next link is
+    /// made with `voice`, which may become any of `voices`.
     #[must_use]
     pub fn new(audio: Option<audio::Handle>, volume: Db, voice: Voice, voices: Vec<String>) -> Self {
-        Self { audio, volume_percent: Arc::new(AtomicU8::new(percent(volume))), voice, voices }
+        let volume_percent = Arc::new(AtomicU8::new(percent(volume)));
+        let rate_percent = Arc::new(AtomicU16::new(RATE_START));
+        Self { audio, now: Now { volume_percent, rate_percent, voice }, voices }
+    }
+
+    /// The sound once the audio worker obeys `command` and `note` has told of it.
+    fn order(
+        &self,
+        command: Command,
+        note: impl FnOnce(&Now) + Send + 'static,
+    ) -> BoxFuture<'static, Result<State, AudioError>> {
+        let (audio, now) = (self.audio.clone(), self.now.clone());
+        Box::pin(async move {
+            let Some(audio) = audio else {
+                return Err(AudioError::Failed("no audio worker runs here".to_owned()));
+            };
+            obeyed(&audio, command).await?;
+            note(&now);
+            Ok(now.state())
+        })
     }
 }
 
 impl DeviceAudio for Sound {
     fn sound(&self) -> State {
-        state(self.volume_percent.load(Ordering::Relaxed), &self.voice)
+        self.now.state()
     }
 
     fn voices(&self) -> Vec<String> {
@@ -59,31 +86,24 @@ impl DeviceAudio for Sound {
         false
     }
 
-    fn set_rate(&self, _: u16) -> BoxFuture<'static, Result<State, AudioError>> {
-        cannot("the pace of the provider's speech is not changed here")
+    fn set_rate(&self, percent: u16) -> BoxFuture<'static, Result<State, AudioError>> {
+        let percent = percent.clamp(*RATE_PERCENT.start(), *RATE_PERCENT.end());
+        self.order(Command::Rate(percent), move |now| now.rate_percent.store(percent, Ordering::Relaxed))
     }
 
     fn set_voice(&self, voice: &str) -> BoxFuture<'static, Result<State, AudioError>> {
         if !self.voices.iter().any(|known| known == voice) {
             return cannot("there is no such voice");
         }
-        self.voice.want(voice);
+        self.now.voice.want(voice);
         let sound = self.sound();
         Box::pin(async move { Ok(sound) })
     }
 
     fn set_volume(&self, percent: u8) -> BoxFuture<'static, Result<State, AudioError>> {
         let percent = percent.clamp(*VOLUME_PERCENT.start(), *VOLUME_PERCENT.end());
-        let (audio, volume) = (self.audio.clone(), Arc::clone(&self.volume_percent));
-        let voice = self.voice.clone();
-        Box::pin(async move {
-            let Some(audio) = audio else {
-                return Err(AudioError::Failed("no audio worker runs here".to_owned()));
-            };
-            obeyed(&audio, Command::Volume(level(percent))).await?;
-            volume.store(percent, Ordering::Relaxed);
-            Ok(state(percent, &voice))
-        })
+        let note = move |now: &Now| now.volume_percent.store(percent, Ordering::Relaxed);
+        self.order(Command::Volume(level(percent)), note)
     }
 
     fn mute(&self) -> BoxFuture<'static, Result<State, AudioError>> {
@@ -112,13 +132,15 @@ fn cannot(why: &str) -> BoxFuture<'static, Result<State, AudioError>> {
     Box::pin(async move { Err(error) })
 }
 
-fn state(volume_percent: u8, voice: &Voice) -> State {
-    State {
-        rate_percent: RATE_PERCENT,
-        voice: voice.of_connection().unwrap_or_default(),
-        next_voice: voice.next(),
-        volume_percent,
-        muted: false,
+impl Now {
+    fn state(&self) -> State {
+        State {
+            rate_percent: self.rate_percent.load(Ordering::Relaxed),
+            voice: self.voice.of_connection().unwrap_or_default(),
+            next_voice: self.voice.next(),
+            volume_percent: self.volume_percent.load(Ordering::Relaxed),
+            muted: false,
+        }
     }
 }
 
@@ -166,6 +188,31 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn row_129_a_pace_holds_when_its_order_comes_back() {
+        let config = audio::Config::new(Source::Silence, Sink::Sim(sim::Speaker::new(Hz::K24)));
+        let rates = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = Arc::clone(&rates);
+        let events = move |event| {
+            if let audio::Event::Rate(percent) = event {
+                seen.lock().unwrap().push(percent);
+            }
+            true
+        };
+        let (stepper, handle) = Engine::stepped(config, events).unwrap();
+        let sound = Sound::new(Some(handle), Db(0.0), Voice::new(None), Vec::new());
+        assert_eq!(sound.sound().rate_percent, 100);
+        let orders = async {
+            assert_eq!(sound.set_rate(70).await.unwrap().rate_percent, 70);
+            assert_eq!(*rates.lock().unwrap(), [70], "it is told of");
+            // Nothing is slower than what can be followed.
+            assert_eq!(sound.set_rate(10).await.unwrap().rate_percent, 50);
+            assert_eq!(*rates.lock().unwrap(), [70, 50]);
+        };
+        step_through(stepper, orders).await;
+        assert_eq!(sound.sound().rate_percent, 50);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn row_129_an_order_that_nobody_takes_fails_and_changes_nothing() {
         let config = audio::Config::new(Source::Silence, Sink::Null);
         let (_stepper, handle) = Engine::stepped(config, |_| true).unwrap();
@@ -175,7 +222,8 @@ mod tests {
             stuck.set_volume(30).await,
             Err(AudioError::Failed("the audio worker does not move".to_owned()))
         );
-        assert_eq!(stuck.sound().volume_percent, 100);
+        assert!(matches!(stuck.set_rate(70).await, Err(AudioError::Failed(_))));
+        assert_eq!((stuck.sound().volume_percent, stuck.sound().rate_percent), (100, 100));
         let absent = of(None);
         assert!(matches!(absent.set_volume(30).await, Err(AudioError::Failed(_))));
         assert!(matches!(absent.mute().await, Err(AudioError::Unsupported(_))));

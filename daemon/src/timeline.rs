@@ -74,6 +74,7 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
             "playout.finished",
             json!({"utterance": utterance.0, "heard_ms": millis(heard.span(units::Hz::K24)), "cut": cut}),
         ),
+        audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
         audio::Event::DeviceUp { direction, text } => {
             ("device.up", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
         }

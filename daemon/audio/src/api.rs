@@ -102,6 +102,8 @@ pub enum Event {
         /// RMS of what was given to the loudspeaker.
         output: Db,
     },
+    /// A [`Command::Rate`] holds: replies play at this many percent of their own pace from here on.
+    Rate(u16),
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

@@ -178,8 +178,9 @@ impl Playout {
     }
 
     /// Plays replies at this pace, in percent of their own, 50 ..= 150, from the next hop of them on; beyond is limited.
-    pub(crate) fn pace(&mut self, percent: u16) {
-        self.stretch.pace(percent);
+    /// Returns what holds.
+    pub(crate) fn pace(&mut self, percent: u16) -> u16 {
+        self.stretch.pace(percent)
     }
 
     /// Drops everything that is not yet rendered; what was playing fades out over 10 ms.

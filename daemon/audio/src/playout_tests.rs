@@ -345,7 +345,9 @@ fn whatever_is_asked_for_queues_stay_bounded_and_everything_is_reported_once() {
                 }
             }
             7 if random(40) == 0 => rig.playout.flush(),
-            8 if random(10) == 0 => rig.playout.pace(u16::try_from(50 + 10 * random(11)).unwrap_or(100)),
+            8 if random(10) == 0 => {
+                rig.playout.pace(u16::try_from(50 + 10 * random(11)).unwrap_or(100));
+            }
             _ => {
                 let changes = rig.play(1, random(1_000));
                 assert!(rig.playout.heard >= heard_before, "heard never goes back");

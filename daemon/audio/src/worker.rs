@@ -144,7 +144,10 @@ impl Worker {
                 loudspeaker.volume = Db(db.clamp(VOLUME_MIN_DB, VOLUME_MAX_DB));
                 loudspeaker.set_gain();
             }
-            Command::Rate(percent) => loudspeaker.playout.pace(percent),
+            Command::Rate(percent) => {
+                let percent = loudspeaker.playout.pace(percent);
+                self.outbox.push(Event::Rate(percent));
+            }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
             Command::Mute(is_muted) => microphone.mute(is_muted),

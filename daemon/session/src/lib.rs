@@ -108,6 +108,11 @@ pub enum Input {
         /// It was flushed or could not be played: not all of it was heard.
         cut: bool,
     },
+    /// The model's speech is played at this pace from here on, whether it was handed out before or not.
+    Pace {
+        /// Percent of its own, at least 1.
+        percent: u16,
+    },
     /// A transport to the provider is open and our set-up was sent.
     LinkOpened,
     /// The transport ended, or could not be opened.

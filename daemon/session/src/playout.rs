@@ -27,7 +27,12 @@ pub(crate) struct Playout {
     heard_by: Instant,
     /// When the model's speech was last heard to end.
     reply_heard: Option<Instant>,
+    /// Of the model's speech, in percent of its own.
+    pace: u32,
 }
+
+/// The pace of speech that is played as it came.
+const PACE_OWN: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Live {
@@ -59,6 +64,8 @@ enum Stage {
     Queued,
     Audible {
         since: Instant,
+        /// How much of it had been heard by `since`.
+        before: Duration,
     },
     /// Dropped; the report of how much was heard is still to come.
     Flushed {
@@ -69,7 +76,13 @@ enum Stage {
 
 impl Playout {
     pub(crate) fn new() -> Self {
-        Self { last: UtteranceId(0), live: BTreeMap::new(), heard_by: Instant::ZERO, reply_heard: None }
+        Self {
+            last: UtteranceId(0),
+            live: BTreeMap::new(),
+            heard_by: Instant::ZERO,
+            reply_heard: None,
+            pace: PACE_OWN,
+        }
     }
 
     /// Something is heard at this moment.
@@ -108,7 +121,9 @@ impl Playout {
     pub(crate) fn heard(&self, mark: Mark) -> Heard {
         match self.live.get(&mark.utterance).map(|live| live.stage) {
             None | Some(Stage::Flushed { .. }) => Heard::All,
-            Some(Stage::Audible { since }) => Heard::By(since + mark.given),
+            Some(Stage::Audible { since, before }) => {
+                Heard::By(since + self.played(mark.given.saturating_sub(before)))
+            }
             Some(Stage::Queued) => Heard::Nothing,
         }
     }
@@ -119,7 +134,7 @@ impl Playout {
     }
 
     pub(crate) fn append(&mut self, cx: &mut Context, utterance: UtteranceId, pcm: Pcm) {
-        self.expect(cx, pcm.span());
+        self.expect(cx, self.played(pcm.span()));
         if let Some(live) = self.live.get_mut(&utterance) {
             live.given += pcm.span();
         }
@@ -160,7 +175,7 @@ impl Playout {
         if live.stage != Stage::Queued {
             return false;
         }
-        live.stage = Stage::Audible { since: cx.now };
+        live.stage = Stage::Audible { since: cx.now, before: Duration::ZERO };
         self.watch(cx);
         true
     }
@@ -184,6 +199,28 @@ impl Playout {
         cx.notice(Notice::Played { utterance, what: live.what, heard, cut });
         self.watch(cx);
         Some(live.what)
+    }
+
+    /// The model's speech is played at `percent` of its own pace from here on.
+    pub(crate) fn pace(&mut self, cx: &mut Context, percent: u16) {
+        let (old, new) = (self.pace, u32::from(percent).max(1));
+        self.pace = new;
+        for live in self.live.values_mut().filter(|live| live.what == Spoken::Reply) {
+            if let Stage::Audible { since, before } = &mut live.stage {
+                *before = (*before + (cx.now - *since) * old / PACE_OWN).min(live.given);
+                *since = cx.now;
+            }
+        }
+        // What is handed out takes longer now. If it takes less, lines and clips of it do not: then it is left.
+        if new < old && self.heard_by > cx.now {
+            self.heard_by = cx.now + (self.heard_by - cx.now) * old / new;
+            self.watch(cx);
+        }
+    }
+
+    /// How long that much of the model's speech is played.
+    fn played(&self, speech: Duration) -> Duration {
+        speech * PACE_OWN / self.pace
     }
 
     /// Gives up for everything that is live.

@@ -239,8 +239,11 @@ mod tests {
     #[test]
     fn row_129_only_tools_of_the_sound_that_can_be_carried_out_are_offered() {
         let site = Site::new("sound", "[tools]\nwarehouse.enabled = false\ndevice_audio.enabled = true\n");
-        assert_eq!(site.tools().unwrap().names().collect::<Vec<_>>(), ["end_session", "set_volume"]);
+        let of_pace_and_volume =
+            ["end_session", "faster", "reset_speech", "set_speech_rate", "set_volume", "slower"];
+        assert_eq!(site.tools().unwrap().names().collect::<Vec<_>>(), of_pace_and_volume);
         let config = "[tools]\nwarehouse.enabled = false\ndevice_audio.enabled = true\n\
+                      device_audio.offer = [\"set_volume\", \"set_voice\", \"reset_voice\"]\n\
                       device_audio.voices = [\"Puck\", \"Kore\"]\n";
         let site = Site::new("voices", config);
         let tools = site.tools().unwrap();

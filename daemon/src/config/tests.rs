@@ -118,7 +118,7 @@ fn each_kind_of_fault_has_its_line() {
         ),
         (
             "[tools.device_audio]\noffer = [\"mute\"]",
-            "2: tools.device_audio.offer = [\"mute\"]: expected one or more of those that this device can carry out: set_volume, set_voice, reset_voice",
+            "2: tools.device_audio.offer = [\"mute\"]: expected one or more of those that this device can carry out: set_volume, set_speech_rate, faster, slower, reset_speech, set_voice, reset_voice",
         ),
         (
             "[tools.device_audio]\noffer = [\"set_voice\"]",

@@ -108,9 +108,11 @@ impl Default for Stretch {
 }
 
 impl Stretch {
-    /// From the next hop it makes on, the pace is this, or the nearest that may be. The output goes on where it is.
-    pub(crate) fn pace(&mut self, percent: u16) {
+    /// From the next hop it makes on, the pace is this, or the nearest that may be, which is returned. The output goes on
+    /// where it is.
+    pub(crate) fn pace(&mut self, percent: u16) -> u16 {
         self.percent = percent.clamp(PERCENT_MIN, PERCENT_MAX);
+        self.percent
     }
 
     /// True when it would change nothing and holds nothing: the source need not pass through it.

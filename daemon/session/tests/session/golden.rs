@@ -239,6 +239,7 @@ transcripts! {
     t95_microphone
     call_spoken
     t19_when_heard
+    pace
     urgent
     idempotent
 }

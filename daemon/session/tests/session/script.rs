@@ -25,6 +25,7 @@ pub fn input(text: &str) -> Input {
             heard: Hz::K24.frames_in(field(&words, "heard=")),
             cut: name == "cut",
         },
+        "pace" => Input::Pace { percent: u16::try_from(number(words[0])).unwrap() },
         "link-opened" => Input::LinkOpened,
         "link-closed" => {
             Input::LinkClosed(LinkFailure { cause: cause(words[0]), text: words[1..].join(" ") })
