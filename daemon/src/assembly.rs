@@ -18,7 +18,10 @@ use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
 use crate::identity::Identity;
-use crate::provider::{Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog};
+use crate::provider::{
+    Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog, model_caution,
+    schema_cautions,
+};
 use crate::records::{Keeper, RecordFile};
 use crate::speech::Speech;
 use crate::toolbox::Toolbox;
@@ -233,7 +236,8 @@ impl<'a> Assembly<'a> {
         for warning in tools.warnings() {
             tracing::warn!("{warning}");
         }
-        if let Some(caution) = crate::provider::model_caution(&config.provider.model) {
+        let cautions = schema_cautions(&link.tools).into_iter();
+        for caution in cautions.chain(model_caution(&config.provider.model)) {
             tracing::warn!("{caution}");
         }
         if let Some(instruction) = instruction {

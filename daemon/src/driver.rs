@@ -170,6 +170,8 @@ impl Running {
                 Wake::Audio(None) => return Err(DriverError::AudioEnded),
                 Wake::Link(event) => self.on_link(event),
                 Wake::Tool(Finished::Begun(call)) => self.feed(Input::EffectBegun { call }),
+                Wake::Tool(Finished::Line(call, text)) => self.feed(Input::CallLine { call, text }),
+                Wake::Tool(Finished::Note(call, text)) => self.feed(Input::CallNote { call, text }),
                 Wake::Tool(Finished::Done(call, outcome)) => {
                     let now = self.driver.clock.now();
                     self.show(now, &Moment::Outcome { call, outcome: &outcome });
@@ -181,9 +183,7 @@ impl Running {
                 }
                 Wake::Line(line) => self.on_line(line),
                 Wake::Deadline => self.feed(Input::Timeout),
-                Wake::Beat => {
-                    self.watchdog.beat(self.driver.audio.counters().turns);
-                }
+                Wake::Beat => drop(self.watchdog.beat(self.driver.audio.counters().turns)),
             }
         }
     }

@@ -123,6 +123,9 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
             ("call.closed", json!({"call": call.0, "name": name, "why": why}))
         }
         Notice::NoteDropped { text, why } => ("note.dropped", json!({"text": text, "why": why})),
+        Notice::LineDropped { call, text, why } => {
+            ("line.dropped", json!({"call": call.0, "text": text, "why": why}))
+        }
         Notice::LateOutcome { call } => ("call.late", json!({"call": call.0})),
         Notice::FollowUpsSpent { turn } => ("follow_ups.spent", json!({"turn": turn.0})),
         Notice::CallSpoken { name } => ("call.spoken", json!({"name": name})),

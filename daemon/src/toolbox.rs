@@ -1,5 +1,7 @@
 //! Where calls run: the only place that reaches a tool's body, and only with a [`Permit`].
 
+mod mailbox;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,19 +9,16 @@ use serde_json::{Value, json};
 use session::{
     Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall, Prepared, ToolSpec,
 };
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet, ToolView};
-use tracing::{error, warn};
+use tracing::error;
 use units::CallKey;
 
+use self::mailbox::Mailbox;
 use crate::identity::Identity;
 use crate::speech;
 use crate::tooling::Tooling;
-
-/// Events that running tools may have waiting for the driver; more are dropped with a warning.
-const EVENTS: usize = 64;
 
 /// What came of a call, or on its way.
 #[derive(Debug, PartialEq)]
@@ -28,6 +27,10 @@ pub enum Finished {
     Begun(CallKey),
     /// It shows something while it runs.
     Event(ClientEvent),
+    /// It has the device say something while it runs.
+    Line(CallKey, String),
+    /// It tells the model something while it runs.
+    Note(CallKey, String),
     /// It ended.
     Done(CallKey, Outcome),
 }
@@ -39,8 +42,7 @@ pub struct Toolbox {
     view: SharedView,
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
-    begun: (mpsc::UnboundedSender<CallKey>, mpsc::UnboundedReceiver<CallKey>),
-    events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
+    said: Arc<Mailbox>,
 }
 
 impl Toolbox {
@@ -53,9 +55,7 @@ impl Toolbox {
             identity,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
-            // At most one entry a call, and calls are bounded by the session's ledger.
-            begun: mpsc::unbounded_channel(),
-            events: mpsc::channel(EVENTS),
+            said: Arc::default(),
         }
     }
 
@@ -104,16 +104,8 @@ impl Toolbox {
                 .map(|grant| self.identity.idempotency_key(grant, permit.digest())),
             deadline: Instant::now() + permit.timeout(),
         };
-        let (begun, events) = (self.begun.0.clone(), self.events.0.clone());
-        let (cx, control) = Cx::new(info, move |notice| match notice {
-            // The receiver lives as long as the toolbox; when it is gone nobody needs to know.
-            CallNotice::EffectBegun { call } => drop(begun.send(call)),
-            CallNotice::Event { call, name, payload } => {
-                if let Err(lost) = events.try_send(ClientEvent { call, name, payload }) {
-                    warn!(%call, %lost, "a tool's event was dropped");
-                }
-            }
-        });
+        let said = Arc::clone(&self.said);
+        let (cx, control) = Cx::new(info, move |notice| said.put(notice));
         self.controls.insert(call, control);
         let run = run(&tool, &permit, cx);
         self.running.spawn(async move { (call, run.await) });
@@ -131,8 +123,7 @@ impl Toolbox {
         loop {
             tokio::select! {
                 biased;
-                Some(call) = self.begun.1.recv() => return Finished::Begun(call),
-                Some(event) = self.events.1.recv() => return Finished::Event(event),
+                notice = self.said.take() => return said(notice),
                 Some(done) = self.running.join_next() => match done {
                     Ok((call, shaped)) => {
                         self.controls.remove(&call);
@@ -147,17 +138,44 @@ impl Toolbox {
     }
 }
 
+/// What a call outside a session brought.
+#[derive(Debug)]
+pub struct Alone {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it showed, while it ran and in its outcome.
+    pub events: Vec<ClientEvent>,
+    /// What it had the device say.
+    pub lines: Vec<String>,
+    /// What it told the model outside of its outcome.
+    pub notes: Vec<String>,
+}
+
 /// Runs one permitted call outside a session, as `voiced tools test` does.
-pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> (Outcome, Vec<ClientEvent>) {
+pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> Alone {
     let mut toolbox = Toolbox::new(tools.clone(), identity.clone());
     toolbox.dispatch(permit);
-    let mut shown = Vec::new();
+    let (mut events, mut lines, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         match toolbox.finished().await {
             Finished::Begun(_) => {}
-            Finished::Event(event) => shown.push(event),
-            Finished::Done(_, outcome) => return (outcome, shown),
+            Finished::Event(event) => events.push(event),
+            Finished::Line(_, text) => lines.push(text),
+            Finished::Note(_, text) => notes.push(text),
+            Finished::Done(_, outcome) => {
+                events.extend(outcome.events.iter().cloned());
+                return Alone { outcome, events, lines, notes };
+            }
         }
+    }
+}
+
+fn said(notice: CallNotice) -> Finished {
+    match notice {
+        CallNotice::EffectBegun { call } => Finished::Begun(call),
+        CallNotice::Event { call, name, payload } => Finished::Event(ClientEvent { call, name, payload }),
+        CallNotice::Line { call, text } => Finished::Line(call, text),
+        CallNotice::Note { call, text } => Finished::Note(call, text),
     }
 }
 

@@ -41,3 +41,33 @@ fn wrong_arguments_end_with_2_and_name_what_is_wrong() {
         assert!(output.stdout.is_empty(), "{args:?}");
     }
 }
+
+/// A configuration with an HTTP tool that acts and asks nobody, in a file of its own.
+fn with_tool(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("voiced-cli-{name}-{}.toml", std::process::id()));
+    let config = "[tools.egress]\nallow = [\"127.0.0.1\"]\n[[tool]]\nname = \"ring\"\ndescription = \"Rings the bell.\"\n\
+                  url = \"http://127.0.0.1:9/\"\nungated = \"a bell disturbs nobody\"\n";
+    std::fs::write(&path, config).expect("there is a folder for temporary files");
+    path
+}
+
+#[test]
+fn t10_why_a_tool_asks_nobody_is_in_the_list() {
+    let path = with_tool("t10");
+    let output = voiced(&["tools", "list", "--config", &path.to_string_lossy()]);
+    let _ = std::fs::remove_file(&path);
+    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = list.lines().find(|row| row.starts_with("ring ")).unwrap_or_else(|| panic!("{output:?}"));
+    assert!(row.contains("asks nobody") && row.ends_with("because: a bell disturbs nobody"), "{row}");
+}
+
+#[test]
+fn row_74_a_trial_tells_how_much_the_model_reads() {
+    let output =
+        voiced(&["tools", "test", "read_warehouse_sensors", "--args", r#"{"zone": "cold_storage"}"#]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let size = shown["sent_to_model"].to_string().chars().count();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(size > 50 && told.contains(&format!("the model reads {size} characters")), "{told}");
+}

@@ -1,6 +1,7 @@
-//! What a running tool knows of its call, and the two things it may say while it runs.
+//! What a running tool knows of its call, and what it may say while it runs.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,12 @@ use tokio::time::Instant;
 use units::{CallKey, TurnId};
 
 use crate::lock;
+
+/// Longest line and longest note, in characters. A longer line is not listened to, and a longer note is for the answer.
+pub const SAID_CHARS_MAX: usize = 300;
+
+/// Lines and notes of one call together; more are dropped.
+pub const SAID_MAX: u32 = 8;
 
 /// The facts of one call.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +51,20 @@ pub enum CallNotice {
         /// Its payload.
         payload: Value,
     },
+    /// Say this to the person with the device's own voice.
+    Line {
+        /// Which call.
+        call: CallKey,
+        /// The words, at most [`SAID_CHARS_MAX`] characters.
+        text: String,
+    },
+    /// Note this for the model.
+    Note {
+        /// Which call.
+        call: CallKey,
+        /// What is to be known, at most [`SAID_CHARS_MAX`] characters.
+        text: String,
+    },
 }
 
 /// The call was stopped before it did anything. Return it with `?`.
@@ -62,6 +83,8 @@ struct Shared {
     info: CallInfo,
     phase: Mutex<Phase>,
     cancelled: watch::Sender<bool>,
+    /// Lines and notes so far.
+    said: AtomicU32,
     notify: Box<dyn Fn(CallNotice) + Send + Sync>,
 }
 
@@ -81,6 +104,7 @@ impl Cx {
             info,
             phase: Mutex::new(Phase::Open),
             cancelled: watch::Sender::new(false),
+            said: AtomicU32::new(0),
             notify: Box::new(notify),
         });
         (Self(Arc::clone(&shared)), CallControl(shared))
@@ -175,6 +199,42 @@ impl Cx {
         }
     }
 
+    /// Has the device say a line of its own at once, which the model neither says nor hears of: that a drawer opens, that
+    /// it takes another minute. It is not said into something else: while the person speaks, while another line is heard,
+    /// or while a question of the gate is open, it is dropped. Dropped with a warning: a line without words or past
+    /// [`SAID_CHARS_MAX`] characters, what is past [`SAID_MAX`] lines and notes, and whatever comes after the call.
+    pub fn say_local(&self, line: impl Into<String>) {
+        if let Some(text) = self.said("line", line.into()) {
+            (self.0.notify)(CallNotice::Line { call: self.call(), text });
+        }
+    }
+
+    /// Notes something for the model, which it reads without being asked to speak: in time for its next answer, or after
+    /// the result where it can be told nothing while a call is open. The bounds of [`Cx::say_local`] hold here too.
+    pub fn note(&self, note: impl Into<String>) {
+        if let Some(text) = self.said("note", note.into()) {
+            (self.0.notify)(CallNotice::Note { call: self.call(), text });
+        }
+    }
+
+    /// What may be said of it: one line of text, if there is anything.
+    fn said(&self, what: &str, text: String) -> Option<String> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let chars = text.chars().count();
+        if chars == 0 || chars > SAID_CHARS_MAX {
+            tracing::warn!(call = %self.call(), "a tool's {what} of {chars} characters is dropped; 1..={SAID_CHARS_MAX}");
+            return None;
+        }
+        let before = self
+            .0
+            .said
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| (said < SAID_MAX).then_some(said + 1));
+        if before.is_err() {
+            tracing::warn!(call = %self.call(), "a tool's {what} is dropped; a call has {SAID_MAX} lines and notes");
+        }
+        before.is_ok().then_some(text)
+    }
+
     /// Comes back when the call is cancelled; never otherwise.
     pub async fn cancelled(&self) {
         let mut cancelled = self.0.cancelled.subscribe();
@@ -250,6 +310,23 @@ mod tests {
         assert!(control.cancel(), "a second time changes nothing");
         assert_eq!(cx.begin_effect(), Err(Cancelled));
         assert!(lock(&heard).is_empty());
+    }
+
+    #[test]
+    fn row_24_a_call_says_eight_short_things_and_no_more() {
+        let (cx, _, heard) = call();
+        cx.say_local("  The drawer\nopens. ");
+        cx.note("");
+        cx.say_local(" ");
+        cx.note("x".repeat(SAID_CHARS_MAX + 1));
+        for _ in 0..10 {
+            cx.note("ü".repeat(SAID_CHARS_MAX));
+        }
+        cx.say_local("One more.");
+        let heard = lock(&heard);
+        assert_eq!(heard[0], CallNotice::Line { call: CallKey(7), text: "The drawer opens.".to_owned() });
+        assert!(heard[1..].iter().all(|notice| matches!(notice, CallNotice::Note { .. })));
+        assert_eq!(heard.len(), 8);
     }
 
     #[tokio::test]

@@ -79,13 +79,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use args::{canonical, parse_arguments};
 pub use build::sample::SENTENCE_CHARS_MAX;
 pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
-pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx};
+pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx, SAID_CHARS_MAX, SAID_MAX};
 pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
 pub use import::{ImportError, import_schema};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
-pub use set::{ErasedTool, RULES_HEADING, ToolSet, build_instruction};
+pub use set::{ErasedTool, RULES_HEADING, STANDING_RULES, ToolSet, build_instruction};
 pub use shape::{Shaped, Status};
 pub use view::ToolView;
 

@@ -25,6 +25,12 @@ use crate::shape::{Shaped, shape};
 /// First line of the section of the prompt that holds every tool's rules.
 pub const RULES_HEADING: &str = "[ACTIVE TOOLS & USAGE RULES]";
 
+/// What the model is told of every tool.
+pub const STANDING_RULES: &str = "\
+• EVERY TOOL:
+  1. Say at most one short line before you call, and call in the same response.
+  2. Never say JSON, an id or a technical error aloud: say in plain words what it means.";
+
 /// Time a cancelled tool has to come back by itself before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
 
@@ -335,7 +341,8 @@ impl ToolSet {
         self.find(name).ok_or_else(|| format!("There is no tool named {name}."))?.prepare(args)
     }
 
-    /// The rules of every tool under [`RULES_HEADING`], in the order they were declared. Empty if there are none.
+    /// What holds for every tool and then the rules of each, in the order they were declared, under [`RULES_HEADING`]. Empty
+    /// if there are none.
     #[must_use]
     pub fn rules(&self) -> String {
         self.whole().rules()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::set::{ErasedTool, RULES_HEADING, ToolSet};
+use crate::set::{ErasedTool, RULES_HEADING, STANDING_RULES, ToolSet};
 
 /// Some of a set's tools: a tool outside it cannot be found, is in no list, and its rules are in no prompt. Clones are
 /// cheap. Two views are equal if they show the same names, so a changed view is a declaration to be sent anew.
@@ -69,16 +69,15 @@ impl ToolView {
         self.find(name).ok_or_else(|| format!("There is no tool named {name}."))?.prepare(args)
     }
 
-    /// The rules of every tool it shows under [`RULES_HEADING`], in the order they were declared. Empty if there are
-    /// none.
+    /// What holds for every tool and then the rules of each that it shows, in the order they were declared, under
+    /// [`RULES_HEADING`]. Empty if it shows none.
     #[must_use]
     pub fn rules(&self) -> String {
-        let rules: Vec<&str> = self
-            .iter()
-            .filter_map(ErasedTool::rules)
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-            .collect();
-        if rules.is_empty() { String::new() } else { format!("{RULES_HEADING}\n{}", rules.join("\n\n")) }
+        if self.iter().next().is_none() {
+            return String::new();
+        }
+        let own = self.iter().filter_map(ErasedTool::rules).map(str::trim).filter(|text| !text.is_empty());
+        let rules: Vec<&str> = std::iter::once(STANDING_RULES).chain(own).collect();
+        format!("{RULES_HEADING}\n{}", rules.join("\n\n"))
     }
 }

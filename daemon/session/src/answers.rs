@@ -157,6 +157,11 @@ pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
     format!("[result of {name} requested earlier] {body}")
 }
 
+/// What a tool tells the model outside of its answer.
+pub(crate) fn tool_note(name: &str, text: &str) -> String {
+    format!("[from {name}] {text}")
+}
+
 /// What the model is told of a call that it wrote out as speech; `name` is the tool's, or what gave it away.
 pub(crate) fn written_call(name: &str) -> String {
     format!(

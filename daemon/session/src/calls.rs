@@ -3,6 +3,7 @@
 mod answer;
 mod jobs;
 mod run;
+mod said;
 mod stop;
 
 use std::time::Duration;

@@ -131,6 +131,20 @@ pub enum Input {
         /// Which.
         call: CallKey,
     },
+    /// The tool of a dispatched call says something to the person.
+    CallLine {
+        /// Which call.
+        call: CallKey,
+        /// The words.
+        text: String,
+    },
+    /// The tool of a dispatched call tells the model something, outside of its answer.
+    CallNote {
+        /// Which call.
+        call: CallKey,
+        /// What is to be known.
+        text: String,
+    },
 }
 
 /// What a local line is for; decides how it is spoken and where it stands in the playout queue.

@@ -142,6 +142,15 @@ pub enum Notice {
         /// Why not.
         why: &'static str,
     },
+    /// A line of a tool's own is not spoken.
+    LineDropped {
+        /// Its call.
+        call: CallKey,
+        /// The words.
+        text: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// A guarded call needs a person's agreement.
     GatePending {
         /// The question.

@@ -208,7 +208,7 @@ mod tests {
             &spec(tool),
             prepare(tool, &identity, &json!({"query": "opening hours"})).unwrap(),
         );
-        let (outcome, _) = run_alone(&tools, &identity, permit.unwrap()).await;
+        let outcome = run_alone(&tools, &identity, permit.unwrap()).await.outcome;
         assert_eq!(outcome.status, session::OutcomeStatus::Success);
         assert!(outcome.body.to_string().contains("open from 9 to 17"), "{}", outcome.body);
     }

@@ -11,6 +11,7 @@ use super::{EXIT_CONFIG, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
+use crate::provider::{model_caution, schema_cautions};
 use crate::tooling::{self, COMMAND_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
@@ -26,6 +27,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                 Ok(tools) => {
                     let tools = with_servers(config, tools, &mut faults, &mut cautions);
                     cautions.extend(tools.warnings().iter().map(ToString::to_string));
+                    cautions.extend(schema_cautions(&tooling::declarations(&tools)));
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
                     faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
                 }
@@ -44,7 +46,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
             if let Err(fault) = config.api_key(&ProcessEnv) {
                 cautions.push(chain(&fault));
             }
-            cautions.extend(crate::provider::model_caution(&config.provider.model));
+            cautions.extend(model_caution(&config.provider.model));
         }
     }
     if as_json {

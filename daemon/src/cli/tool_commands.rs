@@ -18,7 +18,7 @@ use crate::clock::millis;
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
-use crate::toolbox::{self, run_alone};
+use crate::toolbox::{self, Alone, run_alone};
 use crate::tooling::{self, COMMAND_LIMIT};
 
 #[derive(Debug, Subcommand)]
@@ -107,16 +107,13 @@ fn find<'a>(tools: &'a ToolSet, name: &str) -> Result<&'a ErasedTool, ExitCode> 
 }
 
 fn as_row(tool: &ErasedTool) -> String {
-    let consent = if tool.is_gated() {
-        "asks a person first"
-    } else if tool.ungated().is_some() {
-        "asks nobody, by written reason"
-    } else {
-        ""
+    let (consent, why) = match tool.ungated() {
+        _ if tool.is_gated() => ("asks a person first", String::new()),
+        Some(reason) => ("asks nobody", format!(" Asks nobody because: {reason}")),
+        None => ("", String::new()),
     };
     let head = tool.description().split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let row = format!("{:<26} {:<9} {consent:<20} {head}.", tool.name(), effect(tool));
-    row.trim_end().to_owned()
+    format!("{:<26} {:<9} {consent:<20} {head}.{why}", tool.name(), effect(tool))
 }
 
 fn as_value(tool: &ErasedTool) -> Value {
@@ -172,10 +169,16 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
         },
     };
     let started = Instant::now();
-    let (outcome, events) = runtime.block_on(run_alone(tools, &identity, permit));
+    let Alone { outcome, events, lines, notes } = runtime.block_on(run_alone(tools, &identity, permit));
     let elapsed_ms = millis(started.elapsed());
-    for event in events.iter().chain(&outcome.events) {
+    for event in &events {
         note(format_args!("screen event {}: {}", event.name, event.payload));
+    }
+    for line in &lines {
+        note(format_args!("the device says: {line}"));
+    }
+    for told in &notes {
+        note(format_args!("the model is told: {told}"));
     }
     note(format_args!("the model reads {} characters", outcome.body.to_string().chars().count()));
     report(outcome.status == OutcomeStatus::Success, elapsed_ms, &outcome.body)
@@ -247,7 +250,7 @@ mod tests {
         let tool = tools.find("check").unwrap();
         let prepared = toolbox::prepare(tool, identity, &json!({"date": "2026-10-02"})).unwrap();
         let permit = session::observing(&toolbox::spec(tool), prepared).unwrap();
-        run_alone(&tools, identity, permit).await.0
+        run_alone(&tools, identity, permit).await.outcome
     }
 
     #[tokio::test]

@@ -149,6 +149,9 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::CallSpoken { name } => (Who::Model, format!("speaks {name} instead of calling it: cut off")),
         Notice::CallClosed { call, why, .. } => (Who::Tool, format!("[{call}] is never answered: {why}")),
         Notice::NoteDropped { text, why } => (Who::Model, format!("is not told “{text}”: {why}")),
+        Notice::LineDropped { call, text, why } => {
+            (Who::Tool, format!("[{call}] does not say “{text}”: {why}"))
+        }
         Notice::LateOutcome { call } => (Who::Tool, format!("[{call}] came back too late")),
         Notice::ClipQueued { clip } => (Who::Tool, format!("clip “{clip}” waits for the end of the reply")),
         Notice::GatePending { summary, .. } => (Who::Gate, format!("needs a person: “{summary}”")),

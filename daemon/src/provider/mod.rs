@@ -31,6 +31,7 @@ mod outbound;
 mod queue;
 mod schema;
 mod transport;
+mod unsaid;
 mod wire;
 mod wirelog;
 
@@ -45,6 +46,7 @@ pub use models::model_caution;
 pub use queue::{Counters, LinkHandle};
 pub use tools::Secret;
 pub use transport::{Link, LinkEvent, LinkEvents};
+pub use unsaid::schema_cautions;
 pub use wirelog::WireLog;
 
 /// Everything one connection needs to know. Does not change while a connection lives.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 /// Deeper parts of a schema are declared as "anything". Schemas may come from tool servers that others wrote.
-const MAX_DEPTH: usize = 24;
+pub(super) const MAX_DEPTH: usize = 24;
 
 /// Keywords that both dialects share and that take a non-negative integer.
 const COUNTS: [&str; 6] =
@@ -231,7 +231,7 @@ fn keep_string(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
 }
 
 /// The strings of an `enum`, null aside, if the dialect can say them: all strings, none empty.
-fn choices(values: &[Value]) -> Option<Vec<&str>> {
+pub(super) fn choices(values: &[Value]) -> Option<Vec<&str>> {
     let texts: Option<Vec<&str>> = values
         .iter()
         .filter(|value| !value.is_null())
@@ -264,7 +264,7 @@ fn keep_properties(schema: &Map<String, Value>, out: &mut Map<String, Value>, de
 }
 
 /// `[A-Za-z_][A-Za-z0-9_]{0,63}`; another name would close the connection, so the model never hears of it.
-fn is_parameter_name(name: &str) -> bool {
+pub(super) fn is_parameter_name(name: &str) -> bool {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts_well && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

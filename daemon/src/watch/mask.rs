@@ -40,7 +40,7 @@ impl Mask {
             *summary = self.text(summary);
         } else if let Notice::CallAnswered { body, .. } = &mut notice {
             self.value(body);
-        } else if let Notice::NoteDropped { text, .. } = &mut notice {
+        } else if let Notice::NoteDropped { text, .. } | Notice::LineDropped { text, .. } = &mut notice {
             *text = self.text(text);
         }
         notice

@@ -69,7 +69,6 @@ impl Alone {
     /// # Panics
     /// If it cannot be declared: a handle is missing, or its arguments have no schema.
     pub async fn call(self, args: Value) -> (Value, Vec<ClientEvent>) {
-        let mut events = Vec::new();
         let tools = self.builder.build().unwrap_or_else(|faults| panic!("{faults}"));
         let tool = tools.find(NAME).expect("it was just declared");
         let identity = Identity::fixed();
@@ -77,13 +76,11 @@ impl Alone {
             Ok(prepared) => prepared,
             Err(detail) => {
                 let body = json!({"status": "error", "error": "invalid arguments", "detail": detail});
-                return (body, events);
+                return (body, Vec::new());
             }
         };
         let permit = observing(&spec(tool), prepared).expect("it is not outbound here");
-        let (outcome, shown) = run_alone(&tools, &identity, permit).await;
-        events.extend(shown);
-        events.extend(outcome.events);
-        (outcome.body, events)
+        let alone = run_alone(&tools, &identity, permit).await;
+        (alone.outcome.body, alone.events)
     }
 }

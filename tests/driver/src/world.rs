@@ -233,6 +233,8 @@ impl Driver {
                 self.feed(Input::EffectBegun { call });
             }
             Finished::Event(event) => self.show(&Moment::Event(&event)),
+            Finished::Line(call, text) => self.feed(Input::CallLine { call, text }),
+            Finished::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Finished::Done(call, outcome) => {
                 if let Some((name, effect)) = self.dispatched.remove(&call) {
                     let done = match outcome.status {

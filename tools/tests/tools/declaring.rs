@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
-    BuildErrors, Cx, Declaration, Effect, ErasedTool, Gate, Hal, HasTools, Json, Tool, ToolError, ToolResult,
-    ToolSet, build_instruction, object, tool,
+    BuildErrors, Cx, Declaration, Effect, ErasedTool, Gate, Hal, HasTools, Json, STANDING_RULES, Tool,
+    ToolError, ToolResult, ToolSet, build_instruction, object, tool,
 };
 
 /// Sets the volume of the loudspeaker.
@@ -224,7 +224,8 @@ fn rules_and_instruction_have_a_fixed_order() {
         .build()
         .unwrap();
     let rules = tools.rules();
-    assert_eq!(rules, "[ACTIVE TOOLS & USAGE RULES]\n• B: second by name, first declared.\n\n• A: last.");
+    let own = "• B: second by name, first declared.\n\n• A: last.";
+    assert_eq!(rules, format!("[ACTIVE TOOLS & USAGE RULES]\n{STANDING_RULES}\n\n{own}"));
     assert_eq!(build_instruction("You are Vox.", "", &rules), format!("You are Vox.\n\n{rules}"));
     assert_eq!(build_instruction("P", "Anna, shift 2", "R"), "P\n\nAnna, shift 2\n\nR");
     assert_eq!(ToolSet::default().rules(), "");
@@ -316,6 +317,10 @@ async fn handles_are_given_by_type_even_as_trait_objects() {
         .tool(tool(all).effect(Effect::Read))
         .build()
         .unwrap();
-    let shaped = tools.find("all").unwrap().run(json!({}), Cx::for_test()).await;
+    let all = tools.find("all").unwrap();
+    let shaped = all.run(json!({}), Cx::for_test()).await;
     assert_eq!(shaped.body["result"], "green 4 call-1");
+    // What the model is asked for is what the first parameter has: nothing.
+    let asked = all.schema().get("properties").and_then(Value::as_object);
+    assert!(asked.is_none_or(serde_json::Map::is_empty), "{}", all.schema());
 }

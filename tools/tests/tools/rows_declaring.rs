@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::{
-    BuildErrors, Declaration, Effect, ErasedTool, Gate, Hal, HasTools, Json, Origin, ToolBuilder, ToolSet,
-    build_instruction, import_schema, tool,
+    BuildErrors, Declaration, Effect, ErasedTool, Gate, Hal, HasTools, Json, Origin, STANDING_RULES,
+    ToolBuilder, ToolSet, build_instruction, import_schema, tool,
 };
 
 /// Averages the sales of one week. Use it when the person asks how a week went.
@@ -331,6 +331,14 @@ fn t18_what_this_device_does_not_have_is_left_out_with_one_warning() {
 }
 
 #[test]
+fn rows_21_and_94_what_holds_for_every_tool_is_told_once_and_only_if_there_is_one() {
+    let rules = build(average()).unwrap().rules();
+    assert_eq!(rules.matches("one short line before you call, and call in the same response").count(), 1);
+    assert_eq!(rules.matches("Never say JSON, an id or a technical error aloud").count(), 1);
+    assert_eq!(ToolSet::default().rules(), "");
+}
+
+#[test]
 fn t19_the_instruction_has_one_order_and_only_rules_in_view() {
     let set = ToolSet::builder()
         .tool(average().named("zeta").instruct("• Z RULE"))
@@ -339,7 +347,8 @@ fn t19_the_instruction_has_one_order_and_only_rules_in_view() {
         .build()
         .unwrap();
     let view = set.view(["alpha", "zeta", "no_such_tool"]);
-    let whole = "You are Vox.\n\nAnna, shift 2\n\n[ACTIVE TOOLS & USAGE RULES]\n• Z RULE\n\n• A RULE";
+    let rules = format!("[ACTIVE TOOLS & USAGE RULES]\n{STANDING_RULES}\n\n• Z RULE\n\n• A RULE");
+    let whole = format!("You are Vox.\n\nAnna, shift 2\n\n{rules}");
     for _ in 0..3 {
         assert_eq!(build_instruction("You are Vox.\n", "Anna, shift 2", &view.rules()), whole);
     }

@@ -105,7 +105,7 @@ impl Session {
                 text
             }
         };
-        if self.person.is_speaking() || self.playout.is_line_pending() || self.gate.is_open() {
+        if self.would_talk_over() {
             return;
         }
         self.playout.speak(&mut self.cx, text.clone(), LineKind::PreCall);

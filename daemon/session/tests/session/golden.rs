@@ -240,6 +240,7 @@ transcripts! {
     call_spoken
     t19_when_heard
     pace
+    said
     urgent
     idempotent
 }

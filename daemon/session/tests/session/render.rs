@@ -82,6 +82,7 @@ fn notice(notice: &Notice) -> String {
         }
         Notice::CallClosed { call, name, why } => format!("{call} closed {name}: {why}"),
         Notice::NoteDropped { text, why } => format!("note dropped, {why}: {text:?}"),
+        Notice::LineDropped { call, text, why } => format!("{call} line dropped, {why}: {text:?}"),
         Notice::FollowUpsSpent { turn } => format!("follow-ups spent in {turn}"),
         Notice::CallSpoken { name } => format!("{name} was spoken"),
         Notice::LateOutcome { call } => format!("late outcome {call}"),

@@ -30,6 +30,11 @@ pub fn input(text: &str) -> Input {
         "link-closed" => {
             Input::LinkClosed(LinkFailure { cause: cause(words[0]), text: words[1..].join(" ") })
         }
+        "call-line" | "call-note" => {
+            let (call, text) = rest.split_once(' ').unwrap();
+            let (call, text) = (CallKey(number(call)), text.to_owned());
+            if name == "call-line" { Input::CallLine { call, text } } else { Input::CallNote { call, text } }
+        }
         "effect-begun" => Input::EffectBegun { call: CallKey(number(words[0])) },
         "outcome" => {
             let (call, outcome) = rest.split_once(' ').unwrap();

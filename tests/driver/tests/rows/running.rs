@@ -113,6 +113,21 @@ async fn t50_line_before_each_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn row_24_a_tool_has_the_device_say_a_line_of_its_own_and_tells_the_model_something_else() {
+    both(async |script| {
+        let (mut d, _) = asked(script).await;
+        let args = json!({"line": "I am looking.", "note": "aisle 3 is closed", "wait_ms": 3000});
+        let call = d.model_asks("look_up", args).await;
+        d.agent_is_heard("I am looking.").await;
+        let answer = d.answer(call).await;
+        assert!(!answer.body().to_string().contains("I am looking."), "{}", answer.body());
+        let told = d.next_context().iter().filter_map(|told| told["note"].as_str()).collect::<Vec<_>>();
+        assert_eq!(told, ["[from look_up] aisle 3 is closed"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn t51_line_that_speech_covers() {
     both(async |script| {
         let (mut d, _) = asked(script).await;

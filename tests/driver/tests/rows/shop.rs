@@ -30,11 +30,18 @@ impl Runs {
     }
 }
 
-/// `wait_ms` passes, after the effect has begun if `commit`; then it fails, panics, finds nothing, or has done it.
+/// `line` and `note` are said and `wait_ms` passes, after the effect has begun if `commit`; then it fails, panics, finds
+/// nothing, or has done it.
 async fn act(name: &'static str, runs: Runs, args: Value, cx: Cx) -> Result<ToolResult, ToolError> {
     let from = Instant::now();
     if args["commit"] == true {
         cx.begin_effect()?;
+    }
+    if let Some(line) = args["line"].as_str() {
+        cx.say_local(line);
+    }
+    if let Some(note) = args["note"].as_str() {
+        cx.note(note);
     }
     let span = Duration::from_millis(args["wait_ms"].as_u64().unwrap_or(0));
     tokio::select! {
@@ -60,6 +67,7 @@ fn make(name: &'static str, effect: Effect, runs: &Runs) -> ToolBuilder<Value> {
     let schema = json!({"type": "object", "properties": {
         "wait_ms": {"type": "integer"}, "commit": {"type": "boolean"}, "fail": {"type": "boolean"},
         "panic": {"type": "boolean"}, "empty": {"type": "boolean"}, "n": {"type": "integer"},
+        "line": {"type": "string"}, "note": {"type": "string"},
     }});
     let runs = runs.clone();
     let description = "Does what a test asks for. Use it when a test says so.";
