@@ -24,7 +24,7 @@ use crate::dial::Dialer;
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
 use crate::speech::{Speech, SpeechError};
 use crate::supervise::{self, Watchdog};
-use crate::toolbox::{Finished, Toolbox};
+use crate::toolbox::{Told, Toolbox};
 use crate::watch::{Moment, Watchers};
 
 /// How far playout is lowered while it is unclear whether the person is barging in: clearly quieter, still followable.
@@ -91,7 +91,7 @@ enum Wake {
     Stop,
     Audio(Option<audio::Event>),
     Link(Option<LinkEvent>),
-    Tool(Finished),
+    Tool(Told),
     Line(Line),
     Deadline,
     Beat,
@@ -169,21 +169,12 @@ impl Running {
                 Wake::Audio(Some(event)) => self.on_audio(event),
                 Wake::Audio(None) => return Err(DriverError::AudioEnded),
                 Wake::Link(event) => self.on_link(event),
-                Wake::Tool(Finished::Begun(call)) => self.feed(Input::EffectBegun { call }),
-                Wake::Tool(Finished::Line(call, text)) => self.feed(Input::CallLine { call, text }),
-                Wake::Tool(Finished::Note(call, text)) => self.feed(Input::CallNote { call, text }),
-                Wake::Tool(Finished::Done(call, outcome)) => {
-                    let now = self.driver.clock.now();
-                    self.show(now, &Moment::Outcome { call, outcome: &outcome });
-                    self.feed(Input::Outcome { call, outcome });
-                }
-                Wake::Tool(Finished::Event(event)) => {
-                    let now = self.driver.clock.now();
-                    self.show(now, &Moment::Event(&event));
-                }
+                Wake::Tool(told) => self.on_tool(told),
                 Wake::Line(line) => self.on_line(line),
                 Wake::Deadline => self.feed(Input::Timeout),
-                Wake::Beat => drop(self.watchdog.beat(self.driver.audio.counters().turns)),
+                Wake::Beat => {
+                    self.watchdog.beat(self.driver.audio.counters().turns);
+                }
             }
         }
     }
@@ -202,7 +193,7 @@ impl Running {
             () = stop => Wake::Stop,
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
-            finished = self.driver.toolbox.finished() => Wake::Tool(finished),
+            finished = self.driver.toolbox.told() => Wake::Tool(finished),
             Some(line) = self.lines.join_next() => match line {
                 Ok(line) => Wake::Line(line),
                 Err(cause) => {
@@ -415,6 +406,20 @@ impl Running {
             audio::Event::DeviceUp { text, .. } => info!("{text}"),
             audio::Event::DeviceDown { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
+        }
+    }
+
+    fn on_tool(&mut self, told: Told) {
+        let now = self.driver.clock.now();
+        match told {
+            Told::Begun(call) => self.feed(Input::EffectBegun { call }),
+            Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
+            Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
+            Told::Event(event) => self.show(now, &Moment::Event(&event)),
+            Told::Done(call, outcome) => {
+                self.show(now, &Moment::Outcome { call, outcome: &outcome });
+                self.feed(Input::Outcome { call, outcome });
+            }
         }
     }
 

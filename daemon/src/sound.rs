@@ -25,23 +25,32 @@ pub const VOICE_TOOLS: [&str; 2] = ["set_voice", "reset_voice"];
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS_MAX: u32 = 100;
 
-/// The pace a worker starts with, in percent of the speech's own.
-const RATE_START: u16 = 100;
-
 /// The sound of the device behind one audio worker and the links of one dialer.
 #[derive(Debug)]
 pub struct Sound {
     audio: Option<audio::Handle>,
-    now: Now,
+    settings: Settings,
     voices: Vec<String>,
 }
 
-/// What is true of it.
+/// What holds at this moment. Clones are one.
 #[derive(Clone, Debug)]
-struct Now {
+struct Settings {
     volume_percent: Arc<AtomicU8>,
     rate_percent: Arc<AtomicU16>,
     voice: Voice,
+}
+
+impl Settings {
+    fn state(&self) -> State {
+        State {
+            rate_percent: self.rate_percent.load(Ordering::Relaxed),
+            voice: self.voice.of_connection().unwrap_or_default(),
+            next_voice: self.voice.next(),
+            volume_percent: self.volume_percent.load(Ordering::Relaxed),
+            muted: false,
+        }
+    }
 }
 
 impl Sound {
@@ -50,31 +59,31 @@ impl Sound {
     #[must_use]
     pub fn new(audio: Option<audio::Handle>, volume: Db, voice: Voice, voices: Vec<String>) -> Self {
         let volume_percent = Arc::new(AtomicU8::new(percent(volume)));
-        let rate_percent = Arc::new(AtomicU16::new(RATE_START));
-        Self { audio, now: Now { volume_percent, rate_percent, voice }, voices }
+        let rate_percent = Arc::new(AtomicU16::new(audio::RATE_OWN));
+        Self { audio, settings: Settings { volume_percent, rate_percent, voice }, voices }
     }
 
-    /// The sound once the audio worker obeys `command` and `note` has told of it.
+    /// Orders `command`; once the audio worker obeys it, `keep` stores it. The sound that holds then.
     fn order(
         &self,
         command: Command,
-        note: impl FnOnce(&Now) + Send + 'static,
+        keep: impl FnOnce(&Settings) + Send + 'static,
     ) -> BoxFuture<'static, Result<State, AudioError>> {
-        let (audio, now) = (self.audio.clone(), self.now.clone());
+        let (audio, settings) = (self.audio.clone(), self.settings.clone());
         Box::pin(async move {
             let Some(audio) = audio else {
                 return Err(AudioError::Failed("no audio worker runs here".to_owned()));
             };
             obeyed(&audio, command).await?;
-            note(&now);
-            Ok(now.state())
+            keep(&settings);
+            Ok(settings.state())
         })
     }
 }
 
 impl DeviceAudio for Sound {
     fn sound(&self) -> State {
-        self.now.state()
+        self.settings.state()
     }
 
     fn voices(&self) -> Vec<String> {
@@ -88,22 +97,24 @@ impl DeviceAudio for Sound {
 
     fn set_rate(&self, percent: u16) -> BoxFuture<'static, Result<State, AudioError>> {
         let percent = percent.clamp(*RATE_PERCENT.start(), *RATE_PERCENT.end());
-        self.order(Command::Rate(percent), move |now| now.rate_percent.store(percent, Ordering::Relaxed))
+        self.order(Command::Rate(percent), move |settings| {
+            settings.rate_percent.store(percent, Ordering::Relaxed)
+        })
     }
 
     fn set_voice(&self, voice: &str) -> BoxFuture<'static, Result<State, AudioError>> {
         if !self.voices.iter().any(|known| known == voice) {
             return cannot("there is no such voice");
         }
-        self.now.voice.want(voice);
+        self.settings.voice.want(voice);
         let sound = self.sound();
         Box::pin(async move { Ok(sound) })
     }
 
     fn set_volume(&self, percent: u8) -> BoxFuture<'static, Result<State, AudioError>> {
         let percent = percent.clamp(*VOLUME_PERCENT.start(), *VOLUME_PERCENT.end());
-        let note = move |now: &Now| now.volume_percent.store(percent, Ordering::Relaxed);
-        self.order(Command::Volume(level(percent)), note)
+        let keep = move |settings: &Settings| settings.volume_percent.store(percent, Ordering::Relaxed);
+        self.order(Command::Volume(level(percent)), keep)
     }
 
     fn mute(&self) -> BoxFuture<'static, Result<State, AudioError>> {
@@ -130,18 +141,6 @@ async fn obeyed(audio: &audio::Handle, command: Command) -> Result<(), AudioErro
 fn cannot(why: &str) -> BoxFuture<'static, Result<State, AudioError>> {
     let error = AudioError::Unsupported(why.to_owned());
     Box::pin(async move { Err(error) })
-}
-
-impl Now {
-    fn state(&self) -> State {
-        State {
-            rate_percent: self.rate_percent.load(Ordering::Relaxed),
-            voice: self.voice.of_connection().unwrap_or_default(),
-            next_voice: self.voice.next(),
-            volume_percent: self.volume_percent.load(Ordering::Relaxed),
-            muted: false,
-        }
-    }
 }
 
 /// The level of a volume: percent of the amplitude at 0 dB, so that 10 % is -20 dB and can still be heard.

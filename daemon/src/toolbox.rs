@@ -20,9 +20,9 @@ use crate::identity::Identity;
 use crate::speech;
 use crate::tooling::Tooling;
 
-/// What came of a call, or on its way.
+/// What a call has to tell, last of all its end.
 #[derive(Debug, PartialEq)]
-pub enum Finished {
+pub enum Told {
     /// It passed its point of no return.
     Begun(CallKey),
     /// It shows something while it runs.
@@ -42,7 +42,7 @@ pub struct Toolbox {
     view: SharedView,
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
-    said: Arc<Mailbox>,
+    mailbox: Arc<Mailbox>,
 }
 
 impl Toolbox {
@@ -55,7 +55,7 @@ impl Toolbox {
             identity,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
-            said: Arc::default(),
+            mailbox: Arc::default(),
         }
     }
 
@@ -77,7 +77,7 @@ impl Toolbox {
         &self.tools
     }
 
-    /// Starts the call that `permit` allows. What comes of it is told by [`Toolbox::finished`], always.
+    /// Starts the call that `permit` allows. What comes of it is told by [`Toolbox::told`], always.
     pub fn dispatch(&mut self, permit: Permit) {
         let call = permit.call_key();
         let Some(tool) = self.tools.current().find(permit.name()).cloned() else {
@@ -104,8 +104,8 @@ impl Toolbox {
                 .map(|grant| self.identity.idempotency_key(grant, permit.digest())),
             deadline: Instant::now() + permit.timeout(),
         };
-        let said = Arc::clone(&self.said);
-        let (cx, control) = Cx::new(info, move |notice| said.put(notice));
+        let mailbox = Arc::clone(&self.mailbox);
+        let (cx, control) = Cx::new(info, move |notice| mailbox.put(notice));
         self.controls.insert(call, control);
         let run = run(&tool, &permit, cx);
         self.running.spawn(async move { (call, run.await) });
@@ -119,20 +119,19 @@ impl Toolbox {
     }
 
     /// What happens next. Safe to drop: nothing is lost.
-    pub async fn finished(&mut self) -> Finished {
+    pub async fn told(&mut self) -> Told {
         loop {
             tokio::select! {
                 biased;
-                notice = self.said.take() => return said(notice),
+                notice = self.mailbox.take() => return notice.into(),
                 Some(done) = self.running.join_next() => match done {
                     Ok((call, shaped)) => {
                         self.controls.remove(&call);
-                        return Finished::Done(call, outcome(call, shaped));
+                        return Told::Done(call, outcome(call, shaped));
                     }
                     // `run` catches a tool's panic; this is one of our own around it. The session's deadline answers.
                     Err(cause) => error!(%cause, "a call's task ended by itself"),
                 },
-                else => std::future::pending().await,
             }
         }
     }
@@ -140,8 +139,8 @@ impl Toolbox {
 
 /// What a call outside a session brought.
 #[derive(Debug)]
-pub struct Alone {
-    /// How it ended.
+pub struct Trial {
+    /// How it ended, without its events.
     pub outcome: Outcome,
     /// What it showed, while it ran and in its outcome.
     pub events: Vec<ClientEvent>,
@@ -151,31 +150,48 @@ pub struct Alone {
     pub notes: Vec<String>,
 }
 
+impl Trial {
+    /// That of a call that did not get as far as its tool; `body` is what the model would read.
+    #[must_use]
+    pub const fn refused(body: Value) -> Self {
+        let outcome = Outcome {
+            status: OutcomeStatus::Error,
+            body,
+            events: Vec::new(),
+            clip_after: None,
+            silent_ok: false,
+        };
+        Self { outcome, events: Vec::new(), lines: Vec::new(), notes: Vec::new() }
+    }
+}
+
 /// Runs one permitted call outside a session, as `voiced tools test` does.
-pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> Alone {
+pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> Trial {
     let mut toolbox = Toolbox::new(tools.clone(), identity.clone());
     toolbox.dispatch(permit);
     let (mut events, mut lines, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     loop {
-        match toolbox.finished().await {
-            Finished::Begun(_) => {}
-            Finished::Event(event) => events.push(event),
-            Finished::Line(_, text) => lines.push(text),
-            Finished::Note(_, text) => notes.push(text),
-            Finished::Done(_, outcome) => {
-                events.extend(outcome.events.iter().cloned());
-                return Alone { outcome, events, lines, notes };
+        match toolbox.told().await {
+            Told::Begun(_) => {}
+            Told::Event(event) => events.push(event),
+            Told::Line(_, text) => lines.push(text),
+            Told::Note(_, text) => notes.push(text),
+            Told::Done(_, mut outcome) => {
+                events.append(&mut outcome.events);
+                return Trial { outcome, events, lines, notes };
             }
         }
     }
 }
 
-fn said(notice: CallNotice) -> Finished {
-    match notice {
-        CallNotice::EffectBegun { call } => Finished::Begun(call),
-        CallNotice::Event { call, name, payload } => Finished::Event(ClientEvent { call, name, payload }),
-        CallNotice::Line { call, text } => Finished::Line(call, text),
-        CallNotice::Note { call, text } => Finished::Note(call, text),
+impl From<CallNotice> for Told {
+    fn from(notice: CallNotice) -> Self {
+        match notice {
+            CallNotice::EffectBegun { call } => Self::Begun(call),
+            CallNotice::Event { call, name, payload } => Self::Event(ClientEvent { call, name, payload }),
+            CallNotice::Line { call, text } => Self::Line(call, text),
+            CallNotice::Note { call, text } => Self::Note(call, text),
+        }
     }
 }
 

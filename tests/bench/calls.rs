@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tools::{Effect, ToolSet, tool};
 use units::Instant as Moment;
 use voiced::identity::Identity;
-use voiced::toolbox::{Finished, Toolbox};
+use voiced::toolbox::{Told, Toolbox};
 
 use crate::report::{Figure, Spread};
 
@@ -153,7 +153,7 @@ impl Bench {
 
     async fn run(&mut self, permit: session::Permit) {
         self.toolbox.dispatch(permit);
-        let Finished::Done(call, outcome) = self.toolbox.finished().await else {
+        let Told::Done(call, outcome) = self.toolbox.told().await else {
             panic!("the tool of the bench has no effect and shows no event");
         };
         let outputs = self.happens(Input::Outcome { call, outcome });

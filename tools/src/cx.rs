@@ -13,10 +13,12 @@ use units::{CallKey, TurnId};
 
 use crate::lock;
 
-/// Longest line and longest note, in characters. A longer line is not listened to, and a longer note is for the answer.
+/// Longest line of the device's own and longest note, in characters: what a slow voice speaks in 30 s, for which a session
+/// waits. A longer note is for the answer.
 pub const SAID_CHARS_MAX: usize = 300;
 
-/// Lines and notes of one call together; more are dropped.
+/// Lines and notes of one call together; more are dropped. Half of the notes that a session keeps, so that no call drives
+/// out those of all others.
 pub const SAID_MAX: u32 = 8;
 
 /// The facts of one call.
@@ -199,10 +201,11 @@ impl Cx {
         }
     }
 
-    /// Has the device say a line of its own at once, which the model neither says nor hears of: that a drawer opens, that
-    /// it takes another minute. It is not said into something else: while the person speaks, while another line is heard,
-    /// or while a question of the gate is open, it is dropped. Dropped with a warning: a line without words or past
-    /// [`SAID_CHARS_MAX`] characters, what is past [`SAID_MAX`] lines and notes, and whatever comes after the call.
+    /// Has the device say a line of its own, which the model neither says nor hears of: that a drawer opens, that it takes
+    /// another minute. It comes after the reply that plays and before those that wait. While the person speaks, while
+    /// another line is heard or waits, while a question of the gate is open, and after the call it is dropped with a
+    /// notice. A line without words, one past [`SAID_CHARS_MAX`] characters and what is past [`SAID_MAX`] lines and notes is
+    /// dropped with a warning.
     pub fn say_local(&self, line: impl Into<String>) {
         if let Some(text) = self.said("line", line.into()) {
             (self.0.notify)(CallNotice::Line { call: self.call(), text });

@@ -22,6 +22,9 @@ pub enum Priority {
     Clip,
 }
 
+/// The pace of audio that is played as it came, in percent: that of every worker at its start.
+pub const RATE_OWN: u16 = 100;
+
 /// What the driver tells the worker. None of it waits.
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -102,7 +105,8 @@ pub enum Event {
         /// RMS of what was given to the loudspeaker.
         output: Db,
     },
-    /// A [`Command::Rate`] holds: replies play at this many percent of their own pace from here on.
+    /// A [`Command::Rate`] holds: replies play at this many percent of their own pace, 50 ..= 150, from here on. It may be
+    /// nearer to 100 than what was ordered.
     Rate(u16),
     /// A device was opened.
     DeviceUp {

@@ -68,7 +68,7 @@ mod spans;
 mod uplink;
 mod worker;
 
-pub use api::{CHUNK_FRAMES, Command, Direction, Event, EventSink, Priority};
+pub use api::{CHUNK_FRAMES, Command, Direction, Event, EventSink, Priority, RATE_OWN};
 pub use config::{Channels, Config, Echo, Sink, Source, Vad};
 pub use counters::Counters;
 pub use device::list::{DeviceInfo, FormatRange, devices};

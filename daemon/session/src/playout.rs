@@ -31,7 +31,7 @@ pub(crate) struct Playout {
     pace: u32,
 }
 
-/// The pace of speech that is played as it came.
+/// The pace of speech that is played as it came, in percent.
 const PACE_OWN: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,20 +202,29 @@ impl Playout {
     }
 
     /// The model's speech is played at `percent` of its own pace from here on.
-    pub(crate) fn pace(&mut self, cx: &mut Context, percent: u16) {
+    pub(crate) fn on_pace(&mut self, cx: &mut Context, percent: u16) {
         let (old, new) = (self.pace, u32::from(percent).max(1));
         self.pace = new;
+        let mut unheard = Duration::ZERO;
         for live in self.live.values_mut().filter(|live| live.what == Spoken::Reply) {
-            if let Stage::Audible { since, before } = &mut live.stage {
-                *before = (*before + (cx.now - *since) * old / PACE_OWN).min(live.given);
-                *since = cx.now;
-            }
+            unheard += match &mut live.stage {
+                Stage::Queued => live.given,
+                Stage::Audible { since, before } => {
+                    *before = (*before + (cx.now - *since) * old / PACE_OWN).min(live.given);
+                    *since = cx.now;
+                    live.given - *before
+                }
+                Stage::Flushed { .. } => Duration::ZERO,
+            };
         }
-        // What is handed out takes longer now. If it takes less, lines and clips of it do not: then it is left.
-        if new < old && self.heard_by > cx.now {
-            self.heard_by = cx.now + (self.heard_by - cx.now) * old / new;
-            self.watch(cx);
-        }
+        // Lines and clips keep their pace: only what is left of replies changes its length.
+        let (was, is) = (unheard * PACE_OWN / old, self.played(unheard));
+        self.heard_by = if is > was {
+            self.heard_by.max(cx.now) + (is - was)
+        } else {
+            self.heard_by.saturating_sub(was - is)
+        };
+        self.watch(cx);
     }
 
     /// How long that much of the model's speech is played.

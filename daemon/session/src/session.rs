@@ -144,7 +144,7 @@ impl Session {
             Input::SpeechStarted { onset_ago } => self.on_speech_started(onset_ago),
             Input::SpeechEnded { voiced } => self.on_speech_ended(voiced),
             Input::PlayoutStarted { utterance } => self.on_playout_started(utterance),
-            Input::Pace { percent } => self.playout.pace(&mut self.cx, percent),
+            Input::Pace { percent } => self.playout.on_pace(&mut self.cx, percent),
             Input::PlayoutFinished { utterance, heard, cut } => {
                 self.on_playout_finished(utterance, heard, cut);
             }

@@ -18,7 +18,7 @@ use crate::clock::millis;
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
-use crate::toolbox::{self, Alone, run_alone};
+use crate::toolbox::{self, Trial, run_alone};
 use crate::tooling::{self, COMMAND_LIMIT};
 
 #[derive(Debug, Subcommand)]
@@ -46,6 +46,9 @@ pub(super) enum ToolsCommand {
 
 /// What a service reads where a conversation has its ids.
 const TRIAL: &str = "test";
+
+/// Items of a list that a person keeps in mind who only hears it.
+const SPOKEN_ITEMS_MAX: usize = 5;
 
 pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> ExitCode {
     // What a tool logs, such as why a service did not answer, is half of what a trial is for.
@@ -169,7 +172,7 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
         },
     };
     let started = Instant::now();
-    let Alone { outcome, events, lines, notes } = runtime.block_on(run_alone(tools, &identity, permit));
+    let Trial { outcome, events, lines, notes } = runtime.block_on(run_alone(tools, &identity, permit));
     let elapsed_ms = millis(started.elapsed());
     for event in &events {
         note(format_args!("screen event {}: {}", event.name, event.payload));
@@ -181,7 +184,29 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
         note(format_args!("the model is told: {told}"));
     }
     note(format_args!("the model reads {} characters", outcome.body.to_string().chars().count()));
+    if let Some(caution) = list_caution(&outcome.body) {
+        note(format_args!("caution: {caution}"));
+    }
     report(outcome.status == OutcomeStatus::Success, elapsed_ms, &outcome.body)
+}
+
+fn list_caution(body: &Value) -> Option<String> {
+    let items = longest_list(body);
+    (items > SPOKEN_ITEMS_MAX).then(|| {
+        format!(
+            "it lists {items} items, and a person who hears them keeps {SPOKEN_ITEMS_MAX}: show them with an event, and answer \
+             what is to be said of them"
+        )
+    })
+}
+
+/// How many items the longest list in an answer has.
+fn longest_list(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(longest_list).fold(items.len(), usize::max),
+        Value::Object(fields) => fields.values().map(longest_list).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn report(ok: bool, elapsed_ms: u64, body: &Value) -> ExitCode {
@@ -241,6 +266,21 @@ mod tests {
         );
         let file = FileSource::Text("voiced.toml".into(), file);
         Config::load(&Sources { file, ..Sources::default() }).unwrap().config
+    }
+
+    #[test]
+    fn row_46_a_list_that_nobody_keeps_in_mind_is_cautioned_about_wherever_it_is() {
+        for body in [
+            json!({"status": "success", "message": "none"}),
+            json!({"result": {"rows": [[1, 2], [1, 2, 3, 4, 5]], "one": [1]}}),
+        ] {
+            assert_eq!(list_caution(&body), None, "{body}");
+        }
+        let caution = list_caution(&json!({"result": {"one": [1], "rows": [{"bays": [1, 2, 3, 4, 5, 6]}]}}));
+        assert!(
+            caution
+                .is_some_and(|caution| caution.starts_with("it lists 6 items, and a person who hears them"))
+        );
     }
 
     async fn called(config: &Config, identity: &Identity) -> session::Outcome {

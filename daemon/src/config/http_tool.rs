@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use toml::Value;
 use toml::de::{DeTable, DeValue};
-use tools::Effect;
 use tools::http::{Confirm, Consent, Egress, Header, HttpTool, Method, Parameters, Target};
+use tools::{Effect, SAID_CHARS_MAX};
 
 use super::Entry;
 use super::fault::{Fault, Origin, Problem};
@@ -45,9 +45,6 @@ const DESCRIPTION_RULE: &str = "3 to 1000 characters that say what it does and w
 
 /// Time for an answer that a tool may set.
 const TIMEOUTS_S: std::ops::RangeInclusive<f64> = 1.0..=30.0;
-
-/// Longest line that is said before a request: a person waits for its end.
-const PRE_CALL_CHARS_MAX: usize = 300;
 
 /// Longest instruction that goes with a failure; the model reads no more of one.
 const ON_FAILURE_CHARS_MAX: usize = 600;
@@ -219,8 +216,8 @@ fn draft(mut reader: Reader<'_>, table: &DeTable<'_>, origin: Origin) -> Draft {
             &mut reader,
             table,
             "pre_call_message",
-            &format!("at most {PRE_CALL_CHARS_MAX} characters, on one line"),
-            |text| text.chars().count() <= PRE_CALL_CHARS_MAX && !text.contains(char::is_control),
+            &format!("at most {SAID_CHARS_MAX} characters, on one line"),
+            |text| text.chars().count() <= SAID_CHARS_MAX && !text.contains(char::is_control),
         ),
         timeout: timeout(&mut reader, table),
         effect,

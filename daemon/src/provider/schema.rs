@@ -121,7 +121,7 @@ fn keep_texts(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
 }
 
 /// The types a value may have, in the dialect's spelling, and whether null is one more.
-fn types(schema: &Map<String, Value>) -> (Vec<&'static str>, bool) {
+pub(super) fn types(schema: &Map<String, Value>) -> (Vec<&'static str>, bool) {
     let names: Vec<&str> = match schema.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -295,12 +295,12 @@ fn keep_choices(schema: &Map<String, Value>, out: &mut Map<String, Value>, depth
     }
 }
 
-fn is_null(variant: &Value) -> bool {
+pub(super) fn is_null(variant: &Value) -> bool {
     variant.get("type") == Some(&json!("null")) || variant.get("const") == Some(&Value::Null)
 }
 
 /// Every variant's constants, if each variant is nothing but constant strings.
-fn constant_strings<'a>(variants: &[&'a Value]) -> Option<Vec<&'a str>> {
+pub(super) fn constant_strings<'a>(variants: &[&'a Value]) -> Option<Vec<&'a str>> {
     let mut all = Vec::new();
     for variant in variants {
         let constant = variant.get("const").map(std::slice::from_ref);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Declaration;
-use super::schema::{MAX_DEPTH, choices, is_parameter_name};
+use super::schema::{MAX_DEPTH, choices, constant_strings, is_null, is_parameter_name, types};
 
 /// Limits that the dialect has no word for. Annotations are not among them, and neither is `additionalProperties`: a model
 /// fills in what it is shown.
@@ -26,10 +26,14 @@ const LIMITS: [&str; 16] = [
     "unevaluatedProperties",
 ];
 
-/// Places named for one tool; the rest is counted.
+/// Places named for one tool, so that the line stays readable; the rest is counted.
 const NAMED_MAX: usize = 4;
 
-/// One line for each tool of whose schema the model is not told everything.
+/// Characters of a name that others wrote.
+const NAME_CHARS_MAX: usize = 64;
+
+/// One line for each tool of whose schema the model is not told everything. The start looks at the device's own tools,
+/// `voiced check` also at those of servers.
 #[must_use]
 pub fn schema_cautions(tools: &[Declaration]) -> Vec<String> {
     tools.iter().filter_map(caution).collect()
@@ -43,10 +47,14 @@ fn caution(tool: &Declaration) -> Option<String> {
     }
     let more = places.len().saturating_sub(NAMED_MAX);
     places.truncate(NAMED_MAX);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let more = match more {
+        0 => String::new(),
+        1 => " and 1 other limit".to_owned(),
+        _ => format!(" and {more} other limits"),
+    };
     Some(format!(
-        "tool {}: the provider has no words for {}{more} of its arguments; its calls are checked all the same, but the \
-         model learns it only from the description",
+        "tool {}: the provider cannot be told {}{more}; calls are checked against it all the same, but the model knows it \
+         only from the description",
         tool.name,
         places.join(", ")
     ))
@@ -67,11 +75,10 @@ fn walk(schema: &Value, at: &str, depth: usize, places: &mut Vec<String>) {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
-                    let at = format!("{at}/properties/{name}");
                     if is_parameter_name(name) {
-                        walk(property, &at, depth + 1, places);
+                        walk(property, &format!("{at}/properties/{name}"), depth + 1, places);
                     } else {
-                        places.push(at);
+                        places.push(format!("{at}/properties/{}", shown(name)));
                     }
                 }
             }
@@ -86,17 +93,25 @@ fn walk(schema: &Value, at: &str, depth: usize, places: &mut Vec<String>) {
     }
 }
 
+/// A name that others wrote: escaped as in a JSON pointer, cut, and without what a terminal acts on.
+fn shown(name: &str) -> String {
+    let name: String = name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug).collect();
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 fn is_lost(key: &str, value: &Value, schema: &Map<String, Value>) -> bool {
     match key {
         "uniqueItems" => value == &Value::Bool(true),
         "enum" => value.as_array().is_some_and(|values| choices(values).is_none()),
         "const" => !value.is_null() && choices(std::slice::from_ref(value)).is_none(),
         "allOf" => value.as_array().is_some_and(|all| all.len() > 1),
-        // Beside a type a choice is left out, unless it is one of constants.
+        // As `schema` keeps choices: alone, as one `enum`, or where one is left.
         "anyOf" | "oneOf" => {
-            let constant = |variant: &Value| variant.get("const").is_some_and(Value::is_string);
-            let variants = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            schema.contains_key("type") && variants.len() > 1 && !variants.iter().all(constant)
+            let variants: Vec<&Value> =
+                value.as_array().into_iter().flatten().filter(|variant| !is_null(variant)).collect();
+            let is_second = key == "oneOf" && schema.contains_key("anyOf");
+            let is_beside_a_type = variants.len() > 1 && !types(schema).0.is_empty();
+            is_second || (is_beside_a_type && constant_strings(&variants).is_none())
         }
         _ => LIMITS.contains(&key),
     }
@@ -117,19 +132,24 @@ mod tests {
     fn t15_each_limit_that_the_model_is_not_told_of_is_named() {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
             "code": {"enum": [1, 2]},
-            "level niveau": {"type": "string"},
+            "either": {"properties": {}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            "level/\u{1b}[2J": {"type": "string"},
+            "one": {"anyOf": [{"type": "string"}, {"type": "number"}], "oneOf": [{"minimum": 1}]},
             "stages": {"type": "array", "uniqueItems": true, "items": {"not": {"type": "string"}}},
             "step": {"type": "integer", "multipleOf": 5, "minimum": 0, "format": "uint8"},
-            "unit": {"oneOf": [{"const": "bar"}, {"const": "psi"}], "type": "string"},
         }});
         assert_eq!(
             told(schema),
-            [
-                "tool set_valve: the provider has no words for /properties/code/enum, /properties/level niveau, \
-                 /properties/stages/items/not, /properties/stages/uniqueItems and 1 more of its arguments; its calls are \
-                 checked all the same, but the model learns it only from the description"
-            ]
+            ["tool set_valve: the provider cannot be told /properties/code/enum, /properties/either/anyOf, \
+                 /properties/level~1\\u{1b}[2J, /properties/one/oneOf and 3 other limits; calls are checked against it all \
+                 the same, but the model knows it only from the description"]
         );
+        let schema = json!({"type": "object", "properties": {"n": {"not": {}}, "o": {"multipleOf": 2},
+            "s": {"uniqueItems": true, "items": {"prefixItems": []}}, "z": {"const": 4}, "zz": {"if": {}}}});
+        let line = told(schema).concat();
+        let places = "/properties/n/not, /properties/o/multipleOf, /properties/s/items/prefixItems, \
+                      /properties/s/uniqueItems and 2 other limits";
+        assert!(line.contains(places), "{line}");
     }
 
     #[test]
@@ -138,6 +158,8 @@ mod tests {
             "on": {"type": "boolean", "description": "Whether.", "default": true},
             "name": {"type": ["string", "null"], "enum": ["a", "b", null], "uniqueItems": false},
             "kind": {"anyOf": [{"const": "x"}, {"type": "null"}]},
+            "unit": {"oneOf": [{"const": "bar"}, {"enum": ["psi"]}, {"type": "null"}], "type": "string"},
+            "size": {"type": "number", "anyOf": [{"minimum": 1}, {"type": "null"}]},
             "rows": {"type": "array", "minItems": 1, "items": {"type": "number", "maximum": 2}},
         }});
         assert_eq!(told(schema), Vec::<String>::new());

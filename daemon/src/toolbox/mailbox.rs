@@ -7,9 +7,10 @@ use tokio::sync::Notify;
 use tools::CallNotice;
 use tracing::warn;
 
-/// What may wait, beside one point of no return for each call. Where it is full, the newest of a kind takes the place of
-/// its oldest: what a screen shows is what was true last.
-const WAITING_MAX: usize = 64;
+/// Events that may wait: more than a screen shows between two turns of the driver, which takes them in microseconds. Where
+/// they are more, the newest takes the place of the oldest of its name, or is dropped if it is the first of its name: what a
+/// screen shows is what was true last. Everything else is bounded by its call ([`tools::SAID_MAX`], one point of no return).
+const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
@@ -20,24 +21,34 @@ pub(super) struct Mailbox {
 impl Mailbox {
     pub(super) fn put(&self, notice: CallNotice) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_needed = matches!(notice, CallNotice::EffectBegun { .. });
-        let lost = if waiting.len() < WAITING_MAX || is_needed {
-            None
-        } else {
-            match waiting.iter().position(|other| are_alike(other, &notice)) {
-                Some(oldest) => waiting.remove(oldest),
-                None => {
-                    warn!(lost = what(&notice), "tools say more than is taken: the newest is dropped");
-                    return;
+        let lost = match &notice {
+            // What the session says of a call hangs on it.
+            CallNotice::EffectBegun { .. } => {
+                waiting.push_front(notice);
+                None
+            }
+            CallNotice::Line { .. } | CallNotice::Note { .. } => {
+                waiting.push_back(notice);
+                None
+            }
+            CallNotice::Event { name, .. } => {
+                let lost = has_no_room(&waiting).then(|| name.clone());
+                let oldest =
+                    lost.as_ref().and_then(|name| waiting.iter().position(|other| shows(other, name)));
+                if let Some(oldest) = oldest {
+                    waiting.remove(oldest);
                 }
+                if lost.is_none() || oldest.is_some() {
+                    waiting.push_back(notice);
+                }
+                lost
             }
         };
-        waiting.push_back(notice);
         drop(waiting);
-        if let Some(lost) = lost {
-            warn!(lost = what(&lost), "tools say more than is taken: the oldest of its kind is dropped");
-        }
         self.came.notify_one();
+        if let Some(event) = lost {
+            warn!(event, "tools show more than is taken: one of these events is dropped");
+        }
     }
 
     /// The oldest, as soon as there is one. Safe to drop: nothing is lost.
@@ -52,30 +63,12 @@ impl Mailbox {
     }
 }
 
-/// Whether one takes the place of the other: that of two events of one name, of two lines, of two notes.
-fn are_alike(one: &CallNotice, other: &CallNotice) -> bool {
-    match (one, other) {
-        (CallNotice::Event { name: one, .. }, CallNotice::Event { name: other, .. }) => one == other,
-        (CallNotice::Line { .. }, CallNotice::Line { .. })
-        | (CallNotice::Note { .. }, CallNotice::Note { .. }) => true,
-        (
-            CallNotice::EffectBegun { .. }
-            | CallNotice::Event { .. }
-            | CallNotice::Line { .. }
-            | CallNotice::Note { .. },
-            _,
-        ) => false,
-    }
+fn has_no_room(waiting: &VecDeque<CallNotice>) -> bool {
+    waiting.iter().filter(|notice| matches!(notice, CallNotice::Event { .. })).count() >= EVENTS_MAX
 }
 
-/// What is lost, for the log: no words, which may be personal.
-fn what(notice: &CallNotice) -> &str {
-    match notice {
-        CallNotice::EffectBegun { .. } => "the point of no return",
-        CallNotice::Event { name, .. } => name,
-        CallNotice::Line { .. } => "a line",
-        CallNotice::Note { .. } => "a note",
-    }
+fn shows(notice: &CallNotice, event: &str) -> bool {
+    matches!(notice, CallNotice::Event { name, .. } if name == event)
 }
 
 #[cfg(test)]
@@ -90,22 +83,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn row_35_a_full_room_gives_up_the_oldest_of_the_kind_and_waits_for_nobody() {
+    async fn row_35_where_events_are_too_many_the_oldest_of_the_name_gives_way_and_nobody_waits() {
         let mailbox = Mailbox::default();
         mailbox.put(event("door", 1));
         for number in 0..200 {
             mailbox.put(event("scale", number));
         }
-        mailbox.put(CallNotice::Line { call: CallKey(1), text: "Nobody like me waits.".to_owned() });
+        mailbox.put(event("lamp", 1));
+        let note = CallNotice::Note { call: CallKey(1), text: "aisle 3 is closed".to_owned() };
+        mailbox.put(note.clone());
         mailbox.put(event("door", 2));
-        mailbox.put(CallNotice::EffectBegun { call: CallKey(2) });
+        let begun = CallNotice::EffectBegun { call: CallKey(2) };
+        mailbox.put(begun.clone());
         let mut taken = Vec::new();
         while !mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
             taken.push(mailbox.take().await);
         }
-        let mut expected: Vec<CallNotice> = (137..200).map(|number| event("scale", number)).collect();
-        expected.push(event("door", 2));
-        expected.push(CallNotice::EffectBegun { call: CallKey(2) });
+        let mut expected = vec![begun];
+        expected.extend((137..200).map(|number| event("scale", number)));
+        expected.extend([note, event("door", 2)]);
         assert_eq!(taken, expected);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use session::{ClientEvent, observing};
 use tools::{Effect, Handler, ToolSet, ToolSetBuilder, tool};
 use voiced::identity::Identity;
-use voiced::toolbox::{prepare, run_alone, spec};
+use voiced::toolbox::{Trial, prepare, run_alone, spec};
 
 use crate::world::Driver;
 
@@ -69,18 +69,26 @@ impl Alone {
     /// # Panics
     /// If it cannot be declared: a handle is missing, or its arguments have no schema.
     pub async fn call(self, args: Value) -> (Value, Vec<ClientEvent>) {
+        let trial = self.trial(args).await;
+        (trial.outcome.body, trial.events)
+    }
+
+    /// Calls it: everything that came of it, also what it had the device say and told the model while it ran.
+    ///
+    /// # Panics
+    /// As [`Alone::call`].
+    pub async fn trial(self, args: Value) -> Trial {
         let tools = self.builder.build().unwrap_or_else(|faults| panic!("{faults}"));
         let tool = tools.find(NAME).expect("it was just declared");
         let identity = Identity::fixed();
-        let prepared = match prepare(tool, &identity, &args) {
-            Ok(prepared) => prepared,
-            Err(detail) => {
-                let body = json!({"status": "error", "error": "invalid arguments", "detail": detail});
-                return (body, Vec::new());
+        match prepare(tool, &identity, &args) {
+            Ok(prepared) => {
+                let permit = observing(&spec(tool), prepared).expect("it is not outbound here");
+                run_alone(&tools, &identity, permit).await
             }
-        };
-        let permit = observing(&spec(tool), prepared).expect("it is not outbound here");
-        let alone = run_alone(&tools, &identity, permit).await;
-        (alone.outcome.body, alone.events)
+            Err(detail) => Trial::refused(json!({
+                "status": "error", "error": "invalid arguments", "detail": detail,
+            })),
+        }
     }
 }

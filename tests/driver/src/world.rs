@@ -13,7 +13,7 @@ use units::{CallKey, Instant, UtteranceId};
 use voiced::clock::Clock;
 use voiced::identity::Identity;
 use voiced::timeline::Timeline;
-use voiced::toolbox::{Finished, SharedView, Toolbox};
+use voiced::toolbox::{SharedView, Told, Toolbox};
 use voiced::watch::{Moment, Observer};
 
 use crate::log::{Log, Pages};
@@ -186,7 +186,7 @@ impl Driver {
             let wake = wakes.into_iter().flatten().min();
             tokio::select! {
                 biased;
-                finished = self.toolbox.finished() => self.on_finished(finished),
+                told = self.toolbox.told() => self.on_told(told),
                 () = self.clock.sleep_until(wake) => {}
             }
             self.settle().await;
@@ -202,7 +202,7 @@ impl Driver {
             }
             tokio::select! {
                 biased;
-                finished = self.toolbox.finished() => self.on_finished(finished),
+                told = self.toolbox.told() => self.on_told(told),
                 () = yield_now() => {}
             }
         }
@@ -224,18 +224,18 @@ impl Driver {
         }
     }
 
-    fn on_finished(&mut self, finished: Finished) {
-        match finished {
-            Finished::Begun(call) => {
+    fn on_told(&mut self, told: Told) {
+        match told {
+            Told::Begun(call) => {
                 if let Some((name, _)) = self.dispatched.get(&call) {
                     self.log.effect((self.starts, call), name);
                 }
                 self.feed(Input::EffectBegun { call });
             }
-            Finished::Event(event) => self.show(&Moment::Event(&event)),
-            Finished::Line(call, text) => self.feed(Input::CallLine { call, text }),
-            Finished::Note(call, text) => self.feed(Input::CallNote { call, text }),
-            Finished::Done(call, outcome) => {
+            Told::Event(event) => self.show(&Moment::Event(&event)),
+            Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
+            Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
+            Told::Done(call, outcome) => {
                 if let Some((name, effect)) = self.dispatched.remove(&call) {
                     let done = match outcome.status {
                         OutcomeStatus::Success | OutcomeStatus::Unknown => effect == Effect::Outbound,

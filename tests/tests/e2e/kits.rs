@@ -77,11 +77,14 @@ fn row_129_another_voice_is_in_the_next_set_up_and_the_answer_says_when() {
     assert_eq!(told("reset_voice"), next("Puck", "Kore"));
 }
 
+/// Samples above this are sound: -50 dBFS.
+const SOUND: u16 = 100;
+
 /// How long each stretch of sound in a recording is that a second of silence ends.
 fn stretches(heard: &Pcm) -> Vec<Duration> {
     let second = usize::try_from(heard.rate().get()).expect("a rate fits");
     let mut stretches: Vec<std::ops::Range<usize>> = Vec::new();
-    for (at, _) in heard.samples().iter().enumerate().filter(|(_, sample)| sample.unsigned_abs() > 100) {
+    for (at, _) in heard.samples().iter().enumerate().filter(|(_, sample)| sample.unsigned_abs() > SOUND) {
         match stretches.last_mut() {
             Some(last) if at < last.end + second => last.end = at + 1,
             _ => stretches.push(at..at + 1),

@@ -13,14 +13,12 @@
 use std::f32::consts::PI;
 
 use super::HOP_24K;
+use crate::api::RATE_OWN;
 
 /// What the pace may be, in percent of the source's own.
 pub(crate) const PERCENT_MIN: u16 = 50;
 /// The same, at most.
 pub(crate) const PERCENT_MAX: u16 = 150;
-/// The source as it is.
-const PERCENT_OFF: u16 = 100;
-
 /// What is compared: 20 ms, two hops, of which the first is faded across. The window of Chromium's media player
 /// (`media/filters/audio_renderer_algorithm.cc`); a whole period of any voice fits in.
 const WINDOW: usize = 2 * HOP_24K;
@@ -93,7 +91,7 @@ impl Default for Stretch {
         #[expect(clippy::cast_precision_loss, reason = "240 frames")]
         let rise = |n: usize| 0.5 - 0.5 * (PI * (n as f32 + 0.5) / HOP_24K as f32).cos();
         Self {
-            percent: PERCENT_OFF,
+            percent: RATE_OWN,
             source: vec![0.0; SOURCE],
             filled: 0,
             next: 0,
@@ -117,7 +115,7 @@ impl Stretch {
 
     /// True when it would change nothing and holds nothing: the source need not pass through it.
     pub(crate) const fn is_off(&self) -> bool {
-        self.percent == PERCENT_OFF && self.is_empty()
+        self.percent == RATE_OWN && self.is_empty()
     }
 
     /// True when nothing is held.
@@ -128,7 +126,7 @@ impl Stretch {
     /// Takes in what `take` puts at the start of the room it is given; `take` says how much that is. Nothing when the pace
     /// is the source's own and what is held only has to be played out.
     pub(crate) fn fill(&mut self, take: impl FnOnce(&mut [f32]) -> usize) {
-        if self.percent == PERCENT_OFF {
+        if self.percent == RATE_OWN {
             return;
         }
         let past = self.next.min(self.due).saturating_sub(SEARCH);
@@ -144,7 +142,7 @@ impl Stretch {
     /// Puts as much as it can at the start of `out`: nothing only if nothing is held. What is held is all there is for
     /// now: its end, and so everything shorter than a hop, is played as it is.
     pub(crate) fn render(&mut self, out: &mut [f32]) -> Run {
-        if self.spent == HOP_24K && self.percent != PERCENT_OFF {
+        if self.spent == HOP_24K && self.percent != RATE_OWN {
             self.make();
         }
         let run = if self.spent < HOP_24K { self.give_made(out) } else { self.give_source(out) };
@@ -204,9 +202,9 @@ impl Stretch {
     /// itself puts right.
     fn turn(&self) -> Option<usize> {
         let (mut first, mut last) = (self.due.saturating_sub(SEARCH), self.due + SEARCH);
-        if self.percent < PERCENT_OFF && self.next > self.due + TOLERANCE {
+        if self.percent < RATE_OWN && self.next > self.due + TOLERANCE {
             last = last.min(self.next.checked_sub(JUMP_MIN)?);
-        } else if self.percent > PERCENT_OFF && self.due > self.next + TOLERANCE {
+        } else if self.percent > RATE_OWN && self.due > self.next + TOLERANCE {
             first = first.max(self.next + JUMP_MIN);
         } else {
             return None;

@@ -91,8 +91,7 @@ impl Session {
         [heard, stopped].into_iter().flatten().fold(queued.settled_at, Instant::max)
     }
 
-    /// Speaks the line of a call that starts, which waits for nothing. It is not spoken into something else: the person,
-    /// another line, or the time between a question and its answer, which would be asked again.
+    /// Speaks the line of a call that starts, which waits for nothing, unless it would be heard with something else.
     fn announce(&mut self, response: u64, spec: &ToolSpec) {
         let text = match &spec.pre_call {
             None => return,

@@ -8,12 +8,12 @@ use crate::notice::Notice;
 use crate::session::Session;
 
 impl Session {
-    /// A line is for this moment: where it cannot be spoken it is dropped. It is not the model's, so what the call is answered
-    /// is spoken about all the same.
+    /// Speaks a line of a call that is with its tool, or drops it. It does not count as the model's words: the model is asked
+    /// to speak about the answer as if nothing had been said.
     pub(crate) fn on_call_line(&mut self, call: CallKey, text: String) {
         let why = match self.tool_of(call) {
             None => "its call has ended",
-            Some(_) if self.would_talk_over() => "something else is heard",
+            Some(_) if self.would_talk_over() => "it would be heard with something else",
             Some(_) => {
                 self.playout.speak(&mut self.cx, text, LineKind::PreCall);
                 return;
@@ -31,12 +31,12 @@ impl Session {
 
     /// The tool that a call is with, whether it is waited for or goes on as a job.
     fn tool_of(&self, call: CallKey) -> Option<String> {
-        let waited_for = self.ledger.running().map(|(running, _, with)| (running, with));
-        let mut with_tools = waited_for.chain(self.ledger.jobs());
-        with_tools.find(|(other, _)| *other == call).map(|(_, with)| with.spec.name.clone())
+        let waited_for = self.ledger.running().map(|(key, _, running)| (key, running));
+        let mut calls = waited_for.chain(self.ledger.jobs());
+        calls.find(|(key, _)| *key == call).map(|(_, running)| running.spec.name.clone())
     }
 
-    /// A line now would be heard with the person, with another line, or between a question and its answer, which would
+    /// A line spoken at this moment would be heard with the person, with another line, or between a question and its answer, which would
     /// have to be asked again.
     pub(super) fn would_talk_over(&self) -> bool {
         self.person.is_speaking() || self.playout.is_line_pending() || self.gate.is_open()

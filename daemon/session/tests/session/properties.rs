@@ -57,6 +57,16 @@ fn step(words: &'static [&'static str]) -> impl Strategy<Value = Step> {
     ]
 }
 
+/// All of that, tools that say something while they run, and a pace that changes.
+fn said_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        10 => step(&["yes", "no"]),
+        3 => prop_oneof![Just(50u16), Just(150), 50u16..=150].prop_map(Step::Pace),
+        2 => (0usize..4).prop_map(Step::Line),
+        1 => (0usize..4).prop_map(Step::Note),
+    ]
+}
+
 /// What decides which ids are known: calls, links and outcomes.
 fn id_step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -126,6 +136,16 @@ fn run(engage: Engage, steps: Vec<Step>) -> World {
 /// Cases per property: what a person waits for, or as many as `PROPTEST_CASES` says.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400)
+}
+
+/// Twenty minutes in which nobody speaks and nothing happens.
+fn reaches_idle(mut world: World) {
+    world.take(Step::Hush(500));
+    world.wait(1_200_000);
+    let snapshot = world.session.snapshot();
+    assert!(matches!(snapshot.phase, Phase::Idle | Phase::Off), "{snapshot:?}");
+    assert_eq!(snapshot.calls, []);
+    assert_eq!(snapshot.gate, GateState::Clear);
 }
 
 fn engage() -> impl Strategy<Value = Engage> {
@@ -299,13 +319,14 @@ proptest! {
     /// Time alone is enough: tools, loudspeaker and provider that never say another word hold nothing for ever.
     #[test]
     fn time_alone_reaches_idle(engage in engage(), steps in vec(step(&["yes", "no"]), 0..120)) {
-        let mut world = run(engage, steps);
-        world.take(Step::Hush(500));
-        world.wait(1_200_000);
-        let snapshot = world.session.snapshot();
-        prop_assert!(matches!(snapshot.phase, Phase::Idle | Phase::Off), "{:?}", snapshot);
-        prop_assert_eq!(&snapshot.calls, &[]);
-        prop_assert_eq!(snapshot.gate, GateState::Clear);
+        reaches_idle(run(engage, steps));
+    }
+
+    /// Whatever tools say while they run and however fast the model is played. The world checks that nobody and no question
+    /// is talked into.
+    #[test]
+    fn time_alone_reaches_idle_at_any_pace(engage in engage(), steps in vec(said_step(), 0..160)) {
+        reaches_idle(run(engage, steps));
     }
 
     /// However many calls come and on whichever link, a call that is owed an answer gets one, though it comes again

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use session::{
-    Capabilities, Config, Engage, Input, Intent, LineKind, LinkFailure, LinkState, Notice, Outcome,
-    OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
+    Capabilities, Config, Engage, GateState, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
+    Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
 };
 use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
 
@@ -334,6 +334,21 @@ impl World {
                     self.give(Input::EffectBegun { call });
                 }
             }
+            Step::Line(place) => {
+                if let Some(call) = self.running.get(place).copied() {
+                    let gate = self.session.snapshot().gate;
+                    let is_asked = matches!(gate, GateState::Asking { .. } | GateState::Waiting { .. });
+                    let heard = self.playing.len();
+                    self.give(Input::CallLine { call, text: "It takes a while.".to_owned() });
+                    assert!(!is_asked || self.playing.len() == heard, "a question is not talked into");
+                }
+            }
+            Step::Note(place) => {
+                if let Some(call) = self.running.get(place).copied() {
+                    self.give(Input::CallNote { call, text: "aisle 3 is closed".to_owned() });
+                }
+            }
+            Step::Pace(percent) => self.give(Input::Pace { percent }),
             Step::Started(place) => {
                 if let Some((utterance, started)) = self.playing.get_mut(place) {
                     let utterance = *utterance;

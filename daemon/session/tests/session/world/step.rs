@@ -30,6 +30,12 @@ pub enum Step {
     TakeBack(usize),
     Outcome(usize, OutcomeStatus),
     EffectBegun(usize),
+    /// The tool of a running call says something to the person.
+    Line(usize),
+    /// It tells the model something.
+    Note(usize),
+    /// Percent.
+    Pace(u16),
     Started(usize),
     Finished(usize, bool),
     Ready(bool, bool),
