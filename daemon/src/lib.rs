@@ -77,7 +77,7 @@ impl Daemon {
 
     /// Does what the command line of this process says.
     ///
-    /// 0: ended as asked; 2: wrong arguments; 70: internal error; 78: wrong configuration.
+    /// 0: ended as asked; 1: a demo or a tool did not do what it should; 2: wrong arguments; 70: internal error; 78: wrong configuration.
     #[must_use]
     pub fn main(self) -> ExitCode {
         // Two providers compiled in by somebody else's dependency would make rustls panic at the first connection. The

@@ -71,3 +71,53 @@ fn row_74_a_trial_tells_how_much_the_model_reads() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(size > 50 && told.contains(&format!("the model reads {size} characters")), "{told}");
 }
+
+#[test]
+fn a_tool_that_is_switched_off_is_named_with_its_switch() {
+    let output = voiced(&["tools", "show", "kb_search"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("there is no tool `kb_search`; `tools.kb.enabled` offers it; there are: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_sound_of_a_daemon_is_not_tried_where_none_runs() {
+    let on = "tools.device_audio.enabled=true";
+    let output = voiced(&["tools", "test", "faster", "--args", "{}", "--set", on]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("changes the sound of a daemon that runs"), "{said}");
+}
+
+/// A demo that a person was to take part in ends at once where they cannot, and says why.
+#[test]
+fn a_demo_without_its_person_ends() {
+    let out = std::env::temp_dir().join(format!("voiced-cli-demo-{}", std::process::id()));
+    for (part, why) in [
+        (&["--interactive"][..], "standard input has ended"),
+        (&["--mic", "alsa:nowhere"], "there is no capture device `nowhere`"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_voiced"))
+            .args(["demo", "--quiet", "--out", &out.to_string_lossy()])
+            .args(part)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("cargo has built it");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(70), "{part:?}: {said}");
+        assert!(said.contains(why), "{part:?}: {said}");
+    }
+    let _ = std::fs::remove_dir_all(&out);
+}
+
+#[test]
+fn a_voice_that_cannot_speak_is_a_caution_that_says_what_is_not_done_without_it() {
+    let output = voiced(&["check", "--set", "speech.voice=nonsense"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let caution = said.lines().find(|line| line.contains("speech engine")).unwrap_or_default();
+    assert!(caution.ends_with("nothing that asks a person first is done"), "{said}");
+}

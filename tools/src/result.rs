@@ -233,9 +233,13 @@ impl ToolError {
         self
     }
 
-    /// Cause and causes of the cause, for the log.
+    /// Cause and causes of the cause, for the log; what the model is told where there is none.
     pub(crate) fn chain(&self) -> String {
-        self.cause.as_ref().map(|cause| chain(cause.as_ref())).unwrap_or_default()
+        match (&self.cause, &self.kind) {
+            (Some(cause), _) => chain(cause.as_ref()),
+            (None, ErrorKind::Public(text)) => text.clone(),
+            (None, _) => String::new(),
+        }
     }
 }
 

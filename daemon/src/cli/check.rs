@@ -7,7 +7,7 @@ use serde_json::json;
 use tools::ToolSet;
 use tools::mcp::Joined;
 
-use super::{EXIT_CONFIG, fail, note, print, runtime};
+use super::{EXIT_CONFIG, NO_VOICE, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
@@ -39,8 +39,8 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
             if let Err(fault) = assembly::clips(config) {
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
-            if let Err(fault) = assembly::speech(config).find() {
-                cautions.push(chain(&fault));
+            if let Some(caution) = voice_caution(config) {
+                cautions.push(caution);
             }
             // A key may be installed later; the daemon waits for it.
             if let Err(fault) = config.api_key(&ProcessEnv) {
@@ -64,6 +64,16 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
         note(fault);
     }
     fail(EXIT_CONFIG, format_args!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" }))
+}
+
+/// The device's voice, tried out: without one nothing that asks first is ever done.
+fn voice_caution(config: &Config) -> Option<String> {
+    let fault = match runtime() {
+        Ok(runtime) => runtime.block_on(assembly::speech(config).try_out()).err()?,
+        // It was said already where servers are, and is no matter of the voice.
+        Err(_) => assembly::speech(config).find().err()?,
+    };
+    Some(format!("{}; {NO_VOICE}", chain(&fault)))
 }
 
 /// The tools with those of the servers, which are started for it and ended again. A server may come later, so one that

@@ -123,6 +123,9 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
 }
 
 /// What asynchronous work of a command runs on.
+/// What a device without a voice of its own cannot do.
+const NO_VOICE: &str = "the device says nothing of its own, so nothing that asks a person first is done";
+
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

@@ -3,12 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, runtime};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, NO_VOICE, fail, note, runtime};
 use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
@@ -88,6 +89,12 @@ where
     F: Future<Output = io::Result<&'static str>>,
 {
     info!(version = env!("CARGO_PKG_VERSION"), "voiced is up");
+    let speech = Arc::clone(&driver.speech);
+    tokio::spawn(async move {
+        if let Err(fault) = speech.try_out().await {
+            warn!("{}; {NO_VOICE}", chain(&fault));
+        }
+    });
     let stop = async {
         let asked = tokio::select! {
             asked = asked => asked,

@@ -18,6 +18,7 @@ use crate::clock::millis;
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
+use crate::sound::TOOLS;
 use crate::toolbox::{self, Trial, run_alone};
 use crate::tooling::{self, COMMAND_LIMIT};
 
@@ -105,8 +106,20 @@ fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime:
 fn find<'a>(tools: &'a ToolSet, name: &str) -> Result<&'a ErasedTool, ExitCode> {
     tools.find(name).ok_or_else(|| {
         let known = tools.names().collect::<Vec<_>>().join(", ");
-        fail(2, format_args!("there is no tool `{name}`; there are: {known}"))
+        let off = switch_of(name).map(|key| format!("; `{key}` offers it")).unwrap_or_default();
+        fail(2, format_args!("there is no tool `{name}`{off}; there are: {known}"))
     })
+}
+
+/// The key that offers a tool of a kit.
+fn switch_of(name: &str) -> Option<&'static str> {
+    match name {
+        "kb_search" => Some("tools.kb.enabled"),
+        "read_warehouse_sensors" => Some("tools.warehouse.enabled"),
+        "send_notification" => Some("tools.notify.enabled"),
+        name if TOOLS.contains(&name) => Some("tools.device_audio.enabled"),
+        _ => None,
+    }
 }
 
 fn as_row(tool: &ErasedTool) -> String {
@@ -151,6 +164,12 @@ fn effect(tool: &ErasedTool) -> &'static str {
 /// Runs one tool and prints what a live call would have brought: `ok`, `status`, `elapsed_ms`, `response`,
 /// `sent_to_model`.
 fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
+    if tool.name() != "set_voice" && tool.name() != "reset_voice" && TOOLS.contains(&tool.name()) {
+        return fail(
+            2,
+            "this tool changes the sound of a daemon that runs, and here is none: ask for it in a conversation",
+        );
+    }
     let args: Value = match serde_json::from_str(args) {
         Ok(args) => args,
         Err(cause) => return fail(2, format_args!("--args is not JSON: {cause}")),

@@ -99,7 +99,14 @@ impl fmt::Display for Fault {
         match self {
             Self::Unreadable { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::Syntax { path, at, message } => {
-                write!(f, "{}:{}:{}: not TOML: {message}", path.display(), at.line, at.column)
+                write!(f, "{}:{}:{}: not TOML: {message}", path.display(), at.line, at.column)?;
+                if message == "duplicate key" {
+                    write!(
+                        f,
+                        "; it stands above already: put what belongs to it there, or into a file of its own in voiced.d"
+                    )?;
+                }
+                Ok(())
             }
             Self::Argument { given } => write!(f, "flag --set {given}: expected section.key=value"),
             Self::Key { origin, key, problem } => match problem {

@@ -110,6 +110,18 @@ struct Reader<'a> {
     entries: Vec<(String, Entry)>,
 }
 
+/// The command with its program where the file says: a path in a file is relative to that file, a name is searched for.
+fn beside(head: &Origin, mut command: Vec<String>) -> Vec<String> {
+    if let (Origin::File { path, .. }, Some(program)) = (head, command.first_mut())
+        && program.contains('/')
+        && let Some(folder) = path.parent()
+        && let Some(beside) = folder.join(&*program).to_str()
+    {
+        beside.clone_into(program);
+    }
+    command
+}
+
 type Place<'a> = Spanned<DeValue<'a>>;
 
 impl Reader<'_> {
@@ -153,7 +165,7 @@ impl Reader<'_> {
                 if command.first().is_none_or(String::is_empty) {
                     self.wrong("command", head.clone(), "[]".to_owned(), "a program and its arguments");
                 }
-                Reach::Child { command, env }
+                Reach::Child { command: beside(head, command), env }
             }
             (None, Some(url)) => {
                 if let Some(place) = value("env").filter(|_| !env.is_empty()) {

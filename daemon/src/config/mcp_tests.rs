@@ -35,6 +35,19 @@ ungated = "it only looks things up"
 "#;
 
 #[test]
+fn a_program_with_a_path_is_where_the_file_says_and_one_with_a_name_is_searched_for() {
+    for (given, runs) in [("./scale.py", "/etc/voiced/./scale.py"), ("bin/scale", "/etc/voiced/bin/scale")]
+        .into_iter()
+        .chain([("/opt/scale", "/opt/scale"), ("scale", "scale")])
+    {
+        let loaded =
+            Config::load(&text(&format!("[[mcp]]\nname = \"scale\"\ncommand = [\"{given}\", \"./a\"]\n")));
+        let command = [runs, "./a"].map(str::to_owned).to_vec();
+        assert_eq!(loaded.unwrap().config.mcp[0].reach, Reach::Child { command, env: Vec::new() });
+    }
+}
+
+#[test]
 fn servers_are_read_with_their_marks() {
     let loaded = Config::load(&text(SCALE)).unwrap();
     let [scale, printer] = &loaded.config.mcp[..] else { panic!("there are two") };

@@ -184,7 +184,7 @@ fn what_is_not_toml_is_named_by_line_and_column() {
     assert!(found.lines().all(|line| line.contains(": not TOML: ")), "{found}");
     assert_eq!(
         faults("[vad]\nonset_ms = 96\nonset_ms = 96\n"),
-        "/etc/voiced/voiced.toml:3:1: not TOML: duplicate key"
+        "/etc/voiced/voiced.toml:3:1: not TOML: duplicate key; it stands above already: put what belongs to it there, or into a file of its own in voiced.d"
     );
 }
 

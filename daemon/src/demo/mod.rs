@@ -88,6 +88,9 @@ pub enum DemoError {
     /// A loopback port could not be had.
     #[error("no loopback port: {0}")]
     Loopback(io::Error),
+    /// A person who was to take part cannot: no microphone, no loudspeaker, no terminal.
+    #[error("{0}")]
+    Person(String),
     /// The device has no voice, so it could not ask the question of the confirmation gate.
     #[error("{0}")]
     Speech(#[from] SpeechError),
@@ -154,6 +157,10 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         .observer(Timeline::new(BufWriter::new(timeline)))
         .observer(witness.clone())
         .end_with_session();
+    let (gone, mut person_gone) = tokio::sync::mpsc::channel(1);
+    if options.mic.is_some() || options.speaker.is_some() {
+        assembly = assembly.observer(person::Devices::new(gone.clone()));
+    }
     if options.mic.is_some() {
         print(&person::script());
     } else if options.interactive {
@@ -161,7 +168,8 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
             || audio::Sink::File { path: paths.heard.clone() },
             |id| audio::Sink::Cpal { id: (id != "default").then_some(id) },
         );
-        assembly = assembly.devices(audio::Source::Sim(person::keyboard(speech.clone())), playback);
+        assembly =
+            assembly.devices(audio::Source::Sim(person::keyboard(speech.clone(), gone.clone())), playback);
     }
     if !options.quiet {
         assembly = assembly.observer(console::Console::new(!options.fast));
@@ -175,9 +183,19 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         let (address, server) = rehearsal.listen("127.0.0.1:0").await.map_err(DemoError::Loopback)?;
         let connector = Arc::new(Redirect(address));
         let driver = assembly.connector(connector).driver()?;
-        let ended = driver.run(stop(recorded_person.then_some(paths.limit()))).await;
+        let mut fault = None;
+        let stop = async {
+            tokio::select! {
+                () = stop(recorded_person.then_some(paths.limit())) => {}
+                text = person_gone.recv() => fault = text,
+            }
+        };
+        let ended = driver.run(stop).await;
         server.abort();
         ended?;
+        if let Some(text) = fault {
+            return Err(DemoError::Person(text));
+        }
     }
     let read_back = match witness.read_back() {
         // A voice that cannot speak has failed the demo already, and said why.

@@ -8,9 +8,12 @@ use std::io::BufRead;
 use audio::sim::Microphone;
 use rehearsal::demo::PERSON_LINES;
 use rehearsal::voices;
-use units::{Hz, Pcm};
+use units::{Hz, Instant, Pcm};
+
+use tokio::sync::mpsc::Sender;
 
 use crate::speech::Speech;
+use crate::watch::{Moment, Observer};
 
 /// What to say, in order: for a person with a microphone.
 pub(super) fn script() -> String {
@@ -26,8 +29,8 @@ pub(super) fn script() -> String {
 }
 
 /// A microphone that a person at a keyboard speaks through: Enter says the next line of the script, and anything typed
-/// is spoken instead of it. Ends with standard input.
-pub(super) fn keyboard(speech: Speech) -> Microphone {
+/// is spoken instead of it. `gone` is told if standard input ends before the script does.
+pub(super) fn keyboard(speech: Speech, gone: Sender<String>) -> Microphone {
     let microphone = Microphone::new(Hz::K48, 1);
     let mouth = microphone.clone();
     let (typed, mut lines) = tokio::sync::mpsc::channel::<String>(8);
@@ -43,7 +46,10 @@ pub(super) fn keyboard(speech: Speech) -> Microphone {
         for line in PERSON_LINES {
             let Ok(next) = voices::person(line.id) else { continue };
             super::print(&format!("           [Enter] says “{}”; or type something else to say", next.text));
-            let Some(text) = lines.recv().await else { break };
+            let Some(text) = lines.recv().await else {
+                let _ = gone.try_send("standard input has ended; --interactive needs a terminal".to_owned());
+                return;
+            };
             match say(&speech, text.trim(), next.pcm).await {
                 Ok(pcm) => mouth.say(&pcm),
                 Err(fault) => super::print(&format!("           that could not be said: {fault}")),
@@ -55,4 +61,31 @@ pub(super) fn keyboard(speech: Speech) -> Microphone {
 
 async fn say(speech: &Speech, text: &str, next: Pcm) -> Result<Pcm, crate::speech::SpeechError> {
     if text.is_empty() { Ok(next) } else { speech.render(text.to_owned()).await }
+}
+
+/// Tells when a device that a person needs cannot be opened in the first place. One that fails later is opened again.
+pub(super) struct Devices {
+    gone: Sender<String>,
+    opened: Vec<audio::Direction>,
+}
+
+impl Devices {
+    pub(super) const fn new(gone: Sender<String>) -> Self {
+        Self { gone, opened: Vec::new() }
+    }
+}
+
+impl Observer for Devices {
+    fn observe(&mut self, _: Instant, moment: &Moment<'_>) {
+        if let Moment::Audio(audio::Event::DeviceUp { direction, .. }) = moment {
+            if !self.opened.contains(direction) {
+                self.opened.push(*direction);
+            }
+        } else if let Moment::Audio(audio::Event::DeviceDown { direction, text }) = moment
+            && !self.opened.contains(direction)
+        {
+            // It is told once; the second device may be missing too.
+            let _ = self.gone.try_send(text.clone());
+        }
+    }
 }

@@ -63,6 +63,7 @@ impl RecordFile {
         let (mut writer, behind) =
             (Writer::new(path.clone(), bounds, Arc::clone(&lost)), Arc::clone(&is_behind));
         thread::Builder::new().name("records".into()).spawn(move || {
+            writer.open();
             while let Some(line) = next(&queue, &behind) {
                 writer.write(&line);
             }
@@ -145,6 +146,21 @@ impl Writer {
         Self { path, bounds, file: None, lost, is_failing: false }
     }
 
+    /// Opens the file before the first line comes, so that a file that cannot be written is known from the start.
+    pub(super) fn open(&mut self) {
+        match open(&self.path) {
+            Ok(open) => self.file = Some(open),
+            Err(cause) => self.fail(&cause),
+        }
+    }
+
+    fn fail(&mut self, cause: &io::Error) {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            let path = self.path.display();
+            warn!("log.records = {path}: cannot be written, records are lost and counted: {cause}");
+        }
+    }
+
     /// Writes a line, or counts it as lost. An outage is said once, and so is its end.
     pub(super) fn write(&mut self, line: &str) {
         let path = self.path.display().to_string();
@@ -155,9 +171,7 @@ impl Writer {
             Ok(()) => {}
             Err(cause) => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
-                if !std::mem::replace(&mut self.is_failing, true) {
-                    warn!("log.records = {path}: cannot be written, records are lost and counted: {cause}");
-                }
+                self.fail(&cause);
             }
         }
     }

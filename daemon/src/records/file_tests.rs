@@ -111,6 +111,19 @@ fn row_91_a_full_file_is_put_aside_and_the_oldest_goes() {
 }
 
 #[test]
+fn row_91_a_file_that_cannot_be_written_is_said_before_there_is_a_record() {
+    let scratch = Scratch::new("denied");
+    fs::write(scratch.0.join("file"), "").unwrap();
+    let (mut writer, lost) = writer(scratch.0.join("file/r"), BOUNDS);
+    let log = logged(|| {
+        writer.open();
+        writer.write("lost\n");
+    });
+    assert_eq!(log.matches("cannot be written").count(), 1, "{log}");
+    assert_eq!(lost.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn row_91_a_full_disk_is_said_once_and_what_it_lost_is_counted_in_the_file() {
     let scratch = Scratch::new("full");
     let path = scratch.0.join("r");

@@ -97,8 +97,17 @@ impl Speech {
         if found {
             return Ok(());
         }
-        let cause = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let cause = std::io::Error::new(std::io::ErrorKind::NotFound, "no such program on the search path");
         Err(SpeechError::Start { program: self.program.clone(), cause })
+    }
+
+    /// Speaks a word to nobody: whether the engine can, with the voice it was given.
+    ///
+    /// # Errors
+    /// See [`SpeechError`]; lines of the device's own will not be spoken.
+    pub async fn try_out(&self) -> Result<(), SpeechError> {
+        self.find()?;
+        self.render("Ready.".to_owned()).await.map(drop)
     }
 
     /// Speaks `text`: mono, 24 kHz. Runs the child on a blocking thread.

@@ -8,9 +8,10 @@ fn lines(text: &str) -> Vec<&str> {
 #[test]
 fn the_tutorial_is_what_is_run() {
     let tutorial = include_str!("../../../../tools/README.md");
-    let run = [lines(include_str!("../../src/lib.rs")), lines(include_str!("taxi.rs"))].concat();
+    let kiosk = lines(include_str!("../../../../daemon/examples/kiosk.rs"));
+    let run = [lines(include_str!("../../src/lib.rs")), lines(include_str!("taxi.rs")), kiosk].concat();
     let sections: Vec<&str> = tutorial.split("```rust,ignore\n").skip(1).collect();
-    assert_eq!(sections.len(), 2);
+    assert_eq!(sections.len(), 3);
     for section in sections {
         let (shown, _) = section.split_once("```").unwrap();
         let shown = lines(shown);
