@@ -147,16 +147,18 @@ impl Checks<'_> {
         faults: &mut Vec<(String, String)>,
     ) {
         let strangers: Vec<String> = fields.keys().filter(|key| !known.contains_key(*key)).cloned().collect();
+        // A name the model made up, so it is as long as the model likes, and so are they many; a value is nobody's business.
+        if let (Unknown::Drop, Some(first)) = (&self.unknown, strangers.first()) {
+            let field = shortened(&format!("{at}/{}", escaped(first)), FAULT_CHARS_MAX);
+            tracing::warn!(tool = self.tool, field, all = strangers.len(), "unknown arguments left out");
+        }
         for key in strangers {
             fields.remove(&key);
-            let place = format!("{at}/{}", escaped(&key));
             match self.unknown {
-                // A name the model made up, so it is as long as the model likes; its value is nobody's business.
-                Unknown::Drop => {
-                    let field = shortened(&place, FAULT_CHARS_MAX);
-                    tracing::warn!(tool = self.tool, field, "unknown argument left out");
+                Unknown::Drop => {}
+                Unknown::Refuse => {
+                    faults.push((format!("{at}/{}", escaped(&key)), "there is no such argument".to_owned()));
                 }
-                Unknown::Refuse => faults.push((place, "there is no such argument".to_owned())),
             }
         }
     }

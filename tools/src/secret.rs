@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(any(feature = "http", feature = "mcp"))]
+use serde_json::Value;
+
 /// What stands where a secret would have stood.
 pub(crate) const MASK: &str = "***";
 
@@ -35,7 +38,7 @@ impl Secret {
 
     /// Whether `number` is a copy of the secret, or holds one: a key may be nothing but digits. A number of more digits
     /// than JSON keeps is known by those that are left.
-    #[cfg(feature = "http")]
+    #[cfg(any(feature = "http", feature = "mcp"))]
     pub(crate) fn is_in(&self, number: &serde_json::Number) -> bool {
         let text = number.to_string();
         let digits = self.0.len() >= KEY_BYTES_MIN && self.0.bytes().all(|byte| byte.is_ascii_digit());
@@ -54,6 +57,20 @@ impl Secret {
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) fn redacted(secrets: &[Secret], text: &str) -> String {
     secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+}
+
+/// `value` with every copy of each of `masks` masked, in its keys and numbers too.
+#[cfg(any(feature = "http", feature = "mcp"))]
+pub(crate) fn masked(value: Value, masks: &[Secret]) -> Value {
+    match value {
+        Value::String(text) => redacted(masks, &text).into(),
+        Value::Number(number) if masks.iter().any(|mask| mask.is_in(&number)) => MASK.into(),
+        Value::Array(items) => items.into_iter().map(|item| masked(item, masks)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, field)| (redacted(masks, &key), masked(field, masks))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
 }
 
 impl fmt::Debug for Secret {

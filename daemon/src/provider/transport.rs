@@ -50,6 +50,16 @@ const UNREAD_BYTES: usize = 600 * 64_000;
 /// Bigger messages are refused; a second of reply audio is 64 kB.
 const MESSAGE_BYTES: usize = 16 << 20;
 
+/// Bytes that wait for a peer that reads nothing, its own pings' answers above all: more than the biggest set-up.
+const UNSENT_BYTES: usize = 16 << 20;
+
+/// Values in one message: objects, arrays and what they hold. A reply is a few of them however long it is; each costs a
+/// hundred times what it takes on the wire.
+const VALUES_MAX: usize = 100_000;
+
+/// Oddities of one connection that are told; a peer that has so many has them all the time.
+const ANOMALIES: usize = 100;
+
 type Socket = WebSocketStream<MaybeTlsStream<Watched<Box<dyn ByteStream>>>>;
 type Sending = SplitSink<Socket, Message>;
 type Receiving = SplitStream<Socket>;
@@ -198,7 +208,8 @@ impl Running {
         let stream = stream.map_err(|error| self.unreachable(&error.to_string()))?;
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MESSAGE_BYTES))
-            .max_frame_size(Some(MESSAGE_BYTES));
+            .max_frame_size(Some(MESSAGE_BYTES))
+            .max_write_buffer_size(UNSENT_BYTES);
         upgrade(&self.config, Watched::new(stream, self.shared.clone()), limits).await
     }
 
@@ -244,7 +255,7 @@ impl Running {
                 _ = pings.tick() => Some(Message::Ping(Default::default())),
             };
             if let Some(ping) = ping
-                && let Err(error) = sink.send(ping).await
+                && let Err(error) = hand_over(sink, ping).await
             {
                 return self.write_failed(&error).await;
             }
@@ -270,7 +281,7 @@ impl Running {
     async fn say(&self, sink: &mut Sending, log: &mut HalfLog, message: String) -> Result<(), Error> {
         log.record(message.as_bytes());
         self.shared.count_sent();
-        sink.send(Message::text(message)).await
+        hand_over(sink, Message::text(message)).await
     }
 
     /// A failed write says that the connection is gone, but not why: the reader gets a moment to find the close message.
@@ -284,6 +295,7 @@ impl Running {
         let resuming = self.resume.is_some();
         let key = &self.config.api_key;
         let mut reader = Reader::new(resuming, outbound::capabilities(&self.config), key.clone());
+        let mut anomalies = 0;
         loop {
             let stage = if reader.is_ready() { Stage::Established } else { Stage::SettingUp { resuming } };
             let message = match stream.next().await {
@@ -307,10 +319,24 @@ impl Running {
                 Ok(share) => Some(share),
                 Err(end) => return end,
             };
+            if values(&payload) > VALUES_MAX {
+                return End::Ours(close::protocol(format!(
+                    "provider sent a message of more than {VALUES_MAX} values: connection dropped"
+                )));
+            }
             for heard in reader.read(&payload) {
                 let event = match heard {
                     Heard::Event(event) => LinkEvent::Provider(event),
-                    Heard::Anomaly(text) => LinkEvent::Anomaly(text),
+                    Heard::Anomaly(text) => {
+                        anomalies += 1;
+                        match anomalies {
+                            0..ANOMALIES => LinkEvent::Anomaly(text),
+                            ANOMALIES => {
+                                LinkEvent::Anomaly(format!("{text}; no more are told of this connection"))
+                            }
+                            _ => continue,
+                        }
+                    }
                 };
                 if let Err(end) = self.deliver(Unread { event, _share: share.take() }) {
                     return end;
@@ -407,6 +433,18 @@ fn closed(frame: Option<&CloseFrame>, stage: Stage, key: &Secret) -> LinkFailure
         // 1005 stands for a close message without a code (RFC 6455, section 7.1.5).
         None => close::closed(1005, "", stage, key),
     }
+}
+
+/// A peer that says something and takes nothing is gone all the same.
+async fn hand_over(sink: &mut Sending, message: Message) -> Result<(), Error> {
+    let stuck =
+        |_| Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "nothing was taken for 30 s"));
+    timeout(SILENCE, sink.send(message)).await.map_err(stuck).flatten()
+}
+
+/// About how many values a message has, before it is read: text counts for some as well.
+fn values(message: &[u8]) -> usize {
+    message.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
 fn broken(error: &Error) -> End {

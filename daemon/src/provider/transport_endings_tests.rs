@@ -218,6 +218,51 @@ async fn a_huge_message_ends_the_link_with_a_clear_text() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_of_too_many_values_ends_the_link_before_it_is_read() {
+    let (_handle, events, mut server) = ready(config("gemini-3.8-live")).await;
+    for parts in [VALUES_MAX - 10, VALUES_MAX] {
+        let many = json!({"serverContent": {"modelTurn": {"parts": vec![0; parts]}}});
+        server.say(many).await;
+    }
+    drop(server);
+    let (before, failure) = ended(events).await;
+    assert!(failure.text.contains("more than 100000 values"), "{before:?} {}", failure.text);
+    assert_eq!((before.len(), failure.cause), (1, FailureCause::Protocol), "the first one is looked at");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_pings_and_reads_nothing_is_gone_all_the_same() {
+    let (handle, events, mut server) = ready(config("gemini-3.8-live")).await;
+    for _ in 0..200 {
+        handle.mic(&[1; 320]);
+    }
+    let pings = tokio::spawn(async move {
+        while server.0.send(Message::Ping(Bytes::from_static(b"here"))).await.is_ok() {
+            sleep(Duration::from_secs(5)).await;
+        }
+    });
+    let start = Instant::now();
+    let (_, failure) = ended(events).await;
+    assert_eq!(failure.cause, FailureCause::Transient);
+    assert!(failure.text.contains("nothing was taken for 30 s"), "{}", failure.text);
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    pings.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn oddities_are_told_until_it_is_clear_that_there_are_many() {
+    let (_handle, events, mut server) = ready(config("gemini-3.8-live")).await;
+    for number in 0..3 * ANOMALIES {
+        server.say(json!({"weather": number})).await;
+    }
+    server.close(1000, "").await;
+    let (before, _) = ended(events).await;
+    assert_eq!(before.len(), ANOMALIES);
+    let last = format!("{:?}", before.last());
+    assert!(last.contains("no more are told of this connection"), "{last}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_reply_fits_unread_and_a_flood_ends_the_link() {
     let (_handle, mut events, mut server) = ready(config("gemini-3.8-live")).await;
     // 60 s of speech in pieces of 40 ms, all before the first is read.

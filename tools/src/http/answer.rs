@@ -4,7 +4,7 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Map, Value};
 
 use crate::result::ToolResult;
-use crate::secret::{MASK, Secret, redacted};
+use crate::secret::{Secret, masked, redacted};
 use crate::shape::Status;
 
 /// Longest body that is read. The model gets a few thousand characters of it at most; what is behind them only costs
@@ -69,16 +69,4 @@ impl Answer {
 
 pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn masked(value: Value, masks: &[Secret]) -> Value {
-    match value {
-        Value::String(text) => redacted(masks, &text).into(),
-        Value::Number(number) if masks.iter().any(|mask| mask.is_in(&number)) => MASK.into(),
-        Value::Array(items) => items.into_iter().map(|item| masked(item, masks)).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(key, field)| (redacted(masks, &key), masked(field, masks))).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value,
-    }
 }

@@ -17,6 +17,7 @@ use super::template::Template;
 use super::words::brief;
 use crate::cx::{Cancelled, Cx};
 use crate::result::{RawOutcome, ToolError, ToolResult};
+use crate::secret::masked;
 use crate::shape::shortened;
 
 /// Longest plain text of a server that is looked at, in characters.
@@ -73,12 +74,13 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
         }
     };
     match answer {
-        Ok(CallToolResponse::Complete(result)) => Ok(read(name, what.server.config.trusted, result)),
+        Ok(CallToolResponse::Complete(result)) => Ok(read(&what.server, result)),
         // Both would go on without the person and the model knowing.
         Ok(_) => Err(failed(&cx, format!("the {name} server asked back instead of answering"))),
         Err(ServiceError::McpError(error)) => {
+            let told = json!({"code": error.code.0, "message": error.message});
             Ok(ToolResult::error(format!("the {name} server refused the call"))
-                .data(json!({"code": error.code.0, "message": error.message})))
+                .data(masked(told, what.server.secrets())))
         }
         Err(cause @ (ServiceError::TransportSend(_) | ServiceError::TransportClosed)) => {
             what.server.mark_broken();
@@ -144,20 +146,24 @@ fn never_sent(cause: &ServiceError) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotConnected)
 }
 
-/// An answer as the model may read it: whatever the server wrote is below `result`.
-fn read(server: &str, trusted: bool, answer: CallToolResult) -> ToolResult {
-    let value = bounded(match answer.structured_content {
+/// An answer as the model may read it: whatever the server wrote is below `result`, and of what it was given in confidence
+/// nothing is in it.
+fn read(server: &Server, answer: CallToolResult) -> ToolResult {
+    let (name, secrets, trusted) = (server.name(), server.secrets(), server.config.trusted);
+    let value = match answer.structured_content {
         Some(value) => value,
         None => joined(answer.content),
-    });
+    };
+    let value = bounded(masked(value, secrets));
     let mut result = if answer.is_error == Some(true) {
-        ToolResult::error(format!("the {server} server says that it did not work")).data(value)
+        ToolResult::error(format!("the {name} server says that it did not work")).data(value)
     } else {
         ToolResult::plain(value)
     };
-    let Some(mut voice) = answer.meta.and_then(|mut meta| meta.remove("voice")) else { return result };
+    let Some(voice) = answer.meta.and_then(|mut meta| meta.remove("voice")) else { return result };
+    let mut voice = masked(voice, secrets);
     if !trusted {
-        tracing::debug!(server, "it is not trusted: its instruction, event or clip is ignored");
+        tracing::debug!(server = name, "it is not trusted: its instruction, event or clip is ignored");
         return result;
     }
     if let Some(instruction) = voice.get("instruction").and_then(Value::as_str) {

@@ -99,6 +99,11 @@ impl Server {
         &self.config.name
     }
 
+    /// What of its environment and of the device's own secrets nobody may read.
+    pub(super) fn secrets(&self) -> &[Secret] {
+        &self.secrets
+    }
+
     /// The connection, if there is one.
     pub(super) fn up(&self) -> Option<Arc<Up>> {
         match &*self.state.borrow() {

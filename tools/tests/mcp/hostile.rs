@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tools::mcp::{Marks, Reach, ServerConfig, Servers};
 use tools::{Secret, Status, ToolSet};
 
-use crate::rig::{Log, PATIENCE, config, read, run, tool, ungated, until, up};
+use crate::rig::{Log, PATIENCE, child, config, read, run, tool, ungated, until, up};
 
 /// Answers the greeting; a list of tools with what `list` prints, a call with what `call` prints. Both have the number of
 /// the request in `$id`.
@@ -101,6 +101,23 @@ async fn a_list_on_many_pages_is_bounded_like_one_page() {
     let listed: Vec<&str> =
         left_out.iter().map(|left| left.tool.as_str()).filter(|tool| *tool != "weigh").collect();
     assert_eq!(listed.len(), 4, "of 32 pages of 0.9 MB: {listed:?}");
+}
+
+#[tokio::test]
+async fn what_a_child_was_told_is_in_no_answer() {
+    let passed = env!("CARGO_MANIFEST_DIR");
+    let mut config = child(&[], &[("environment", read())]);
+    let Reach::Child { env, .. } = &mut config.reach else { panic!("it is a child") };
+    *env = vec!["CARGO_MANIFEST_DIR".to_owned()];
+    let servers = up([config]).await;
+    let shaped = run(&tool(&servers, "bench_environment"), json!({})).await;
+    assert_eq!(shaped.body["result"]["CARGO_MANIFEST_DIR"], "***");
+    assert!(!shaped.body.to_string().contains(passed), "{}", shaped.body);
+    // Nor in an error, which is logged and told as well.
+    let refuses = "printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":1,\"message\":\"no %s\"}}\\n' $id \"$CARGO_MANIFEST_DIR\"";
+    let servers = up([server(ONE_TOOL, refuses, ungated())]).await;
+    let shaped = run(&tool(&servers, "bench_weigh"), json!({})).await;
+    assert_eq!(shaped.body["result"]["message"], "no ***", "{}", shaped.body);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use tools::{
     CallInfo, Cx, Effect, ErasedTool, Gate, Json, RawOutcome, Status, ToolBuilder, ToolError, ToolSet,
@@ -83,9 +83,14 @@ fn t33_unknown_arguments_are_dropped_with_a_warning_unless_a_person_is_asked() {
     let log = Log::start();
     let args = json!({"count": 1, "express": "a secret"});
     assert_eq!(read().prepare(&args), Ok(json!({"count": 1})));
-    assert_eq!(log.warnings(), [r#"unknown argument left out tool="parcel" field="/express""#]);
+    assert_eq!(log.warnings(), [r#"unknown arguments left out tool="parcel" field="/express" all=1"#]);
     assert_eq!(gated().prepare(&args), Err("/express: there is no such argument".to_owned()));
     assert_eq!(log.warnings().len(), 1);
+    // Of many there is one line too.
+    let many: Value =
+        (0..10_000).map(|number| (format!("x{number}"), json!(1))).collect::<Map<_, _>>().into();
+    assert_eq!(read().prepare(&many), Ok(json!({})));
+    assert_eq!(log.warnings()[1..], [r#"unknown arguments left out tool="parcel" field="/x0" all=10000"#]);
 }
 
 /// Books a visit. Use it when the person names a day.

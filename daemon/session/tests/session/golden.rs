@@ -197,6 +197,7 @@ transcripts! {
     setup_overdue
     slow_reply
     stop
+    stopped_by_voice
     tool_with_instruction_and_clip
     t20_view
     t35_third_invalid
