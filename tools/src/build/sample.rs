@@ -181,4 +181,16 @@ mod tests {
         );
         assert!(jsonschema::is_valid(&schema, &made));
     }
+
+    #[test]
+    fn a_text_of_a_format_is_of_it() {
+        let formats =
+            ["date", "time", "date-time", "duration", "email", "uri", "iri", "uuid", "ipv4"].into_iter();
+        for format in formats {
+            let schema = json!({"type": "string", "format": format});
+            let checked = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            let made = sample(&schema, "sample");
+            assert!(checked.is_valid(&made), "{format}: {made}");
+        }
+    }
 }

@@ -110,6 +110,13 @@ async fn other_forms_of_a_word_are_found_but_the_same_form_is_better() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_two_passages_with_the_word_the_shorter_one_is_about_it() {
+    let long = format!("# Long\nA parcel is weighed. {}", "The house has a door and a bell. ".repeat(12));
+    let folder = Folder::with(&[("a.md", long.as_bytes()), ("b.md", b"# Short\nA parcel is weighed.")]);
+    assert_eq!(headings(&ask(&tools(&folder), "parcel").await), ["Short", "Long"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_about_something_else_finds_nothing() {
     let tools = tools(&Folder::shop());
     let none = json!({
@@ -165,10 +172,14 @@ fn only_documents_are_read() {
         (".c.md", b"# C\nseen"),
         ("d.pdf", b"\xff\xfe seen"),
     ]);
+    let deep = folder.0.join("1/2/3/4/5/6/7/8");
+    fs::create_dir_all(deep.join("9")).unwrap();
+    fs::write(deep.join("f.md"), "# F\nseen").unwrap();
+    fs::write(deep.join("9/g.md"), "# G\nseen, were folders walked for ever").unwrap();
     std::os::unix::fs::symlink(&folder.0, folder.0.join("loop")).unwrap();
     std::os::unix::fs::symlink(folder.0.join("a.md"), folder.0.join("e.md")).unwrap();
     let knowledge = folder.open().unwrap();
-    assert_eq!(knowledge.search("seen", 9).len(), 1);
+    assert_eq!(knowledge.search("seen", 9).len(), 2, "eight folders deep and no deeper");
 }
 
 #[test]
