@@ -104,6 +104,13 @@ async fn a_list_on_many_pages_is_bounded_like_one_page() {
 }
 
 #[tokio::test]
+async fn the_last_words_of_a_child_are_logged_though_no_line_ends_them() {
+    let (log, _logging) = Log::start();
+    let _servers = Servers::start([server("printf 'out of paper' >&2; exit 3", "", read())]);
+    until("the last words", || log.text().contains("says: out of paper")).await;
+}
+
+#[tokio::test]
 async fn what_a_child_was_told_is_in_no_answer() {
     let passed = env!("CARGO_MANIFEST_DIR");
     let mut config = child(&[], &[("environment", read())]);
