@@ -18,7 +18,7 @@ use crate::clock::millis;
 use crate::config::Config;
 use crate::fault::chain;
 use crate::identity::Identity;
-use crate::sound::TOOLS;
+use crate::sound::{TOOLS, VOICE_TOOLS};
 use crate::toolbox::{self, Trial, run_alone};
 use crate::tooling::{self, COMMAND_LIMIT};
 
@@ -164,7 +164,7 @@ fn effect(tool: &ErasedTool) -> &'static str {
 /// Runs one tool and prints what a live call would have brought: `ok`, `status`, `elapsed_ms`, `response`,
 /// `sent_to_model`.
 fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
-    if tool.name() != "set_voice" && tool.name() != "reset_voice" && TOOLS.contains(&tool.name()) {
+    if TOOLS.contains(&tool.name()) && !VOICE_TOOLS.contains(&tool.name()) {
         return fail(
             2,
             "this tool changes the sound of a daemon that runs, and here is none: ask for it in a conversation",

@@ -8,9 +8,8 @@ use std::io::BufRead;
 use audio::sim::Microphone;
 use rehearsal::demo::PERSON_LINES;
 use rehearsal::voices;
-use units::{Hz, Instant, Pcm};
-
 use tokio::sync::mpsc::Sender;
+use units::{Hz, Instant, Pcm};
 
 use crate::speech::Speech;
 use crate::watch::{Moment, Observer};

@@ -157,7 +157,9 @@ impl Writer {
     fn fail(&mut self, cause: &io::Error) {
         if !std::mem::replace(&mut self.is_failing, true) {
             let path = self.path.display();
-            warn!("log.records = {path}: cannot be written, records are lost and counted: {cause}");
+            warn!(
+                "log.records = {path}: cannot be written, records are lost and counted; check path and disk: {cause}"
+            );
         }
     }
 
