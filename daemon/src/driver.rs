@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use audio::{Command, Priority};
 use session::{
-    FailureCause, GateState, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session,
-    Snapshot,
+    FailureCause, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -455,7 +454,7 @@ impl Running {
     }
 
     fn tell_status(&mut self) {
-        let status = status_line(&self.driver.session.snapshot());
+        let status = supervise::status_line(&self.driver.session.snapshot());
         if status != self.status {
             supervise::status(&status);
             self.status = status;
@@ -489,16 +488,4 @@ impl Running {
 
 const fn not_heard(utterance: UtteranceId) -> Input {
     Input::PlayoutFinished { utterance, heard: units::Frames(0), cut: true }
-}
-
-/// One line for the service manager.
-fn status_line(snapshot: &Snapshot) -> String {
-    let gate = match snapshot.gate {
-        GateState::Clear => "",
-        GateState::Asking { .. } | GateState::Waiting { .. } => "; waiting for a person's answer",
-        GateState::Granted { .. } => "; a person agreed",
-    };
-    let text =
-        format!("{:?}; link {:?}; {} calls open{gate}", snapshot.phase, snapshot.link, snapshot.calls.len());
-    text.to_lowercase()
 }

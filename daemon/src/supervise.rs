@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use sd_notify::NotifyState;
+use session::{GateState, Snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, warn};
 
@@ -70,6 +71,18 @@ fn first_signal() -> std::io::Result<&'static str> {
 /// Tells the manager that the daemon is up.
 pub fn ready(status: &str) {
     notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+/// The state of a session as one line for the manager.
+pub(crate) fn status_line(snapshot: &Snapshot) -> String {
+    let gate = match snapshot.gate {
+        GateState::Clear => "",
+        GateState::Asking { .. } | GateState::Waiting { .. } => "; waiting for a person's answer",
+        GateState::Granted { .. } => "; a person agreed",
+    };
+    let text =
+        format!("{:?}; link {:?}; {} calls open{gate}", snapshot.phase, snapshot.link, snapshot.calls.len());
+    text.to_lowercase()
 }
 
 /// Tells the manager one line of state.
