@@ -7,7 +7,7 @@ use serde_json::json;
 use tools::ToolSet;
 use tools::mcp::Joined;
 
-use super::{EXIT_CONFIG, NO_VOICE, fail, note, print, runtime};
+use super::{EXIT_CONFIG, fail, no_voice, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
@@ -70,10 +70,10 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
 fn voice_caution(config: &Config) -> Option<String> {
     let fault = match runtime() {
         Ok(runtime) => runtime.block_on(assembly::speech(config).try_out()).err()?,
-        // It was said already where servers are, and is no matter of the voice.
+        // The engine can at least be looked for.
         Err(_) => assembly::speech(config).find().err()?,
     };
-    Some(format!("{}; {NO_VOICE}", chain(&fault)))
+    Some(no_voice(&fault))
 }
 
 /// The tools with those of the servers, which are started for it and ended again. A server may come later, so one that

@@ -13,6 +13,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::assembly::Extend;
 use crate::config::{Config, Faults, Loaded, Sources};
 use crate::demo;
+use crate::fault::chain;
+use crate::speech::SpeechError;
 
 /// The configuration is wrong. `EX_CONFIG` of sysexits.h; the unit does not restart on it.
 pub(crate) const EXIT_CONFIG: u8 = 78;
@@ -123,8 +125,13 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
 }
 
 /// What asynchronous work of a command runs on.
-/// What a device without a voice of its own cannot do.
-const NO_VOICE: &str = "the device says nothing of its own, so nothing that asks a person first is done";
+/// Why the device has no voice of its own, and what it cannot do without one.
+fn no_voice(fault: &SpeechError) -> String {
+    format!(
+        "{}; the device says nothing of its own, so nothing that asks a person first is done",
+        chain(fault)
+    )
+}
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
-use super::{EXIT_CONFIG, EXIT_INTERNAL, NO_VOICE, fail, note, runtime};
+use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, no_voice, note, runtime};
 use crate::assembly::{Assembly, AssemblyError, Extend};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
@@ -92,7 +92,7 @@ where
     let speech = Arc::clone(&driver.speech);
     tokio::spawn(async move {
         if let Err(fault) = speech.try_out().await {
-            warn!("{}; {NO_VOICE}", chain(&fault));
+            warn!("{}", no_voice(&fault));
         }
     });
     let stop = async {

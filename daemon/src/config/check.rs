@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hyper::Uri;
@@ -430,12 +430,9 @@ impl Check<'_> {
         (!text.is_empty()).then(|| self.resolve(key, text))
     }
 
-    /// A path in a file is relative to that file, so that it means the same wherever the daemon is started.
+    /// The path that the value of `key` names, by who set it.
     fn resolve(&self, key: &str, text: &str) -> PathBuf {
-        match self.entries.get(key).map(|entry| &entry.origin) {
-            Some(Origin::File { path, .. }) => path.parent().unwrap_or(Path::new("")).join(text),
-            Some(Origin::Default | Origin::Env { .. } | Origin::Flag) | None => PathBuf::from(text),
-        }
+        self.entries.get(key).map_or(&Origin::Default, |entry| &entry.origin).beside(text)
     }
 
     fn is_set(&self, key: &str) -> bool {

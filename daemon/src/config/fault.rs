@@ -1,7 +1,7 @@
 //! What can be wrong with a configuration, in words a technician can act on.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::locate::Position;
 
@@ -24,6 +24,16 @@ pub enum Origin {
     },
     /// A `--set` argument.
     Flag,
+}
+
+impl Origin {
+    /// A path in a file is relative to that file, so that it means the same wherever the daemon is started.
+    pub(super) fn beside(&self, text: &str) -> PathBuf {
+        match self {
+            Self::File { path, .. } => path.parent().unwrap_or(Path::new("")).join(text),
+            Self::Default | Self::Env { .. } | Self::Flag => PathBuf::from(text),
+        }
+    }
 }
 
 impl fmt::Display for Origin {

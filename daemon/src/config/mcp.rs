@@ -110,14 +110,12 @@ struct Reader<'a> {
     entries: Vec<(String, Entry)>,
 }
 
-/// The command with its program where the file says: a path in a file is relative to that file, a name is searched for.
-fn beside(head: &Origin, mut command: Vec<String>) -> Vec<String> {
-    if let (Origin::File { path, .. }, Some(program)) = (head, command.first_mut())
-        && program.contains('/')
-        && let Some(folder) = path.parent()
-        && let Some(beside) = folder.join(&*program).to_str()
+/// The command with its program where the file says, if it is a path; a name is searched for.
+fn placed(head: &Origin, mut command: Vec<String>) -> Vec<String> {
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/'))
+        && let Some(path) = head.beside(program).to_str()
     {
-        beside.clone_into(program);
+        path.clone_into(program);
     }
     command
 }
@@ -165,7 +163,7 @@ impl Reader<'_> {
                 if command.first().is_none_or(String::is_empty) {
                     self.wrong("command", head.clone(), "[]".to_owned(), "a program and its arguments");
                 }
-                Reach::Child { command: beside(head, command), env }
+                Reach::Child { command: placed(head, command), env }
             }
             (None, Some(url)) => {
                 if let Some(place) = value("env").filter(|_| !env.is_empty()) {

@@ -19,6 +19,7 @@ use crate::api::RATE_OWN;
 pub(crate) const PERCENT_MIN: u16 = 50;
 /// The same, at most.
 pub(crate) const PERCENT_MAX: u16 = 150;
+
 /// What is compared: 20 ms, two hops, of which the first is faded across. The window of Chromium's media player
 /// (`media/filters/audio_renderer_algorithm.cc`); a whole period of any voice fits in.
 const WINDOW: usize = 2 * HOP_24K;

@@ -36,8 +36,8 @@ impl Session {
         calls.find(|(key, _)| *key == call).map(|(_, running)| running.spec.name.clone())
     }
 
-    /// A line spoken at this moment would be heard with the person, with another line, or between a question and its answer, which would
-    /// have to be asked again.
+    /// A line spoken at this moment would be heard with the person, with another line, or between a question and its answer,
+    /// which would have to be asked again.
     pub(super) fn would_talk_over(&self) -> bool {
         self.person.is_speaking() || self.playout.is_line_pending() || self.gate.is_open()
     }
