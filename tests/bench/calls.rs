@@ -106,8 +106,12 @@ impl Bench {
         let mut bench = Self { session, toolbox, now: Moment::ZERO };
         bench.happens(Input::Start);
         bench.happens(Input::LinkOpened);
-        let capabilities =
-            Capabilities { hold_uplink_during_calls: false, resumes: false, takes_notes: true };
+        let capabilities = Capabilities {
+            hold_uplink_during_calls: false,
+            resumes: false,
+            takes_notes: true,
+            takes_earlier_calls: false,
+        };
         bench.happens(Input::Provider(ProviderEvent::Ready { resumed: false, capabilities }));
         bench
     }

@@ -154,7 +154,12 @@ pub(crate) fn object(status: &str, body: Value) -> Value {
 
 /// What the model is told about a result that cannot be an answer any more.
 pub(crate) fn late_result_note(name: &str, body: &Value) -> String {
-    format!("[result of {name} requested earlier] {body}")
+    format!("{} {body}", late_result(name))
+}
+
+/// What such a result is called.
+pub(crate) fn late_result(name: &str) -> String {
+    format!("[result of {name} requested earlier]")
 }
 
 /// What a tool tells the model outside of its answer.

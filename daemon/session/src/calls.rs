@@ -53,7 +53,7 @@ impl Session {
                 self.cx.notice(Notice::DuplicateCall { id: id.unwrap_or_default(), name });
                 continue;
             }
-            let key = self.ledger.admit(response, id, self.cx.now);
+            let key = self.ledger.admit(response, id, args.clone(), self.cx.now);
             self.record(|record| record.calls += 1);
             self.cx.notice(Notice::CallArrived { call: key, name: name.clone(), args: args.clone() });
             match self.check(&name, &args) {

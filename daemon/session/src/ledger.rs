@@ -10,6 +10,7 @@ mod response;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use serde_json::Value;
 use units::{CallKey, Epoch, Instant, TurnId};
 
 use crate::confirm::{Permit, Proposal};
@@ -100,6 +101,7 @@ pub(crate) enum Loose {
 /// What the provider said of a call, until it is answered.
 struct Asked {
     id: Option<String>,
+    args: Value,
     at: Instant,
 }
 
@@ -188,12 +190,12 @@ impl Ledger {
     }
 
     /// A place for a call in `response`. It is owed an answer from here on.
-    pub(crate) fn admit(&mut self, response: u64, id: Option<String>, now: Instant) -> CallKey {
+    pub(crate) fn admit(&mut self, response: u64, id: Option<String>, args: Value, now: Instant) -> CallKey {
         let call = self.next_key();
         if let Some(id) = &id {
             push_bounded(&mut self.seen, id);
         }
-        self.asked.insert(call, Asked { id, at: now });
+        self.asked.insert(call, Asked { id, args, at: now });
         if let Some(response) = self.responses.iter_mut().rfind(|candidate| candidate.id == response) {
             response.places.push(Place::Owed(call));
         }

@@ -67,7 +67,8 @@ pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask
 pub use notice::{GateEnd, Notice, Spoken};
 pub use record::TurnRecord;
 pub use seam::{
-    Answer, Capabilities, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall, ProviderEvent,
+    Answer, Capabilities, EarlierCall, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall,
+    ProviderEvent,
 };
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};

@@ -12,7 +12,7 @@ use crate::Output;
 use crate::answers;
 use crate::engage::Run;
 use crate::notice::Notice;
-use crate::seam::Intent;
+use crate::seam::{EarlierCall, Intent};
 use crate::session::Session;
 use crate::timers::Timer;
 
@@ -28,9 +28,25 @@ pub(crate) struct Notes {
 }
 
 struct Note {
-    text: String,
+    what: What,
     asks: Option<Ask>,
     since: Instant,
+}
+
+/// What there is to be told.
+enum What {
+    Text(String),
+    /// How a call of an earlier conversation ended: as a call where the provider takes that, else in words.
+    Ended(EarlierCall),
+}
+
+impl What {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Ended(EarlierCall { name, body, .. }) => answers::late_result_note(&name, &body),
+        }
+    }
 }
 
 /// Why the model should speak because of a note.
@@ -44,6 +60,13 @@ pub(crate) struct Ask {
     pub(crate) urgent: bool,
 }
 
+/// What the provider takes of what there is to be told.
+#[derive(Clone, Copy)]
+struct Takes {
+    notes: bool,
+    earlier_calls: bool,
+}
+
 /// What is to be done with a note at this moment.
 enum Manner {
     /// Told in silence, with this added.
@@ -55,27 +78,32 @@ enum Manner {
 impl Session {
     /// Notes something for the model, for when it can be told.
     pub(crate) fn note(&mut self, text: String) {
-        self.keep_note(text, None);
+        self.keep_note(What::Text(text), None);
     }
 
     /// Notes something that the model should speak about.
     pub(crate) fn ask(&mut self, text: String, ask: Ask) {
-        self.keep_note(text, Some(ask));
+        self.keep_note(What::Text(text), Some(ask));
     }
 
-    fn keep_note(&mut self, text: String, asks: Option<Ask>) {
-        self.notes.waiting.push_back(Note { text, asks, since: self.cx.now });
+    /// Notes how a call ended that the conversation does not know of; the model should speak about it if it `asks`.
+    pub(crate) fn note_ended(&mut self, call: EarlierCall, asks: Option<Ask>) {
+        self.keep_note(What::Ended(call), asks);
+    }
+
+    fn keep_note(&mut self, what: What, asks: Option<Ask>) {
+        self.notes.waiting.push_back(Note { what, asks, since: self.cx.now });
         if self.notes.waiting.len() > NOTES_MAX
-            && let Some(Note { text, .. }) = self.notes.waiting.pop_front()
+            && let Some(Note { what, .. }) = self.notes.waiting.pop_front()
         {
-            self.cx.notice(Notice::NoteDropped { text, why: "too many wait" });
+            self.cx.notice(Notice::NoteDropped { text: what.into_text(), why: "too many wait" });
         }
     }
 
     pub(crate) fn drop_notes(&mut self, why: &'static str) {
         self.notes.nudge = false;
-        for Note { text, .. } in std::mem::take(&mut self.notes.waiting) {
-            self.cx.notice(Notice::NoteDropped { text, why });
+        for Note { what, .. } in std::mem::take(&mut self.notes.waiting) {
+            self.cx.notice(Notice::NoteDropped { text: what.into_text(), why });
         }
     }
 
@@ -94,7 +122,8 @@ impl Session {
         let Some((conversation, capabilities)) = self.link.up() else {
             return;
         };
-        let takes_notes = capabilities.takes_notes;
+        let takes =
+            Takes { notes: capabilities.takes_notes, earlier_calls: capabilities.takes_earlier_calls };
         if capabilities.hold_uplink_during_calls && self.ledger.owes(conversation) {
             return;
         }
@@ -110,13 +139,13 @@ impl Session {
                     self.wait_to_tell(*since);
                     return;
                 }
-                Manner::Aloud => self.ask_all(),
-                Manner::Silent(added) => self.tell_first(takes_notes, added),
+                Manner::Aloud => self.ask_all(takes),
+                Manner::Silent(added) => self.tell_first(takes, added),
             }
         }
         if self.notes.nudge && self.is_quiet(false) {
-            self.send_ask(answers::NUDGE.to_owned());
-            // It is asked for words: what it calls from here on is refused.
+            self.send_ask(Intent::AskInWords(answers::NUDGE.to_owned()));
+            // What it calls from here on is refused.
             self.tally.follow_ups = self.tally.follow_ups.max(self.cx.config.max_follow_ups);
         }
     }
@@ -165,27 +194,45 @@ impl Session {
             && !self.link.is_due_to_rotate()
     }
 
-    fn tell_first(&mut self, takes_notes: bool, added: &str) {
-        let Some(Note { text, .. }) = self.notes.waiting.pop_front() else { return };
-        if takes_notes {
-            self.cx.emit(Output::Send(Intent::Note(with(text, added))));
-        } else {
-            self.cx.notice(Notice::NoteDropped { text, why: "the model takes no notes" });
+    fn tell_first(&mut self, takes: Takes, added: &str) {
+        let Some(Note { what, .. }) = self.notes.waiting.pop_front() else { return };
+        match what {
+            What::Ended(mut call) if takes.earlier_calls => {
+                if !added.is_empty() {
+                    answers::instruct(&mut call.body, added);
+                }
+                self.cx.emit(Output::Send(Intent::Earlier(call)));
+            }
+            what if takes.notes => {
+                self.cx.emit(Output::Send(Intent::Note(with(what.into_text(), added))));
+            }
+            what => {
+                let why = "the model takes no notes";
+                self.cx.notice(Notice::NoteDropped { text: what.into_text(), why });
+            }
         }
     }
 
-    /// All that waits, in one message: the model speaks once.
-    fn ask_all(&mut self) {
-        let texts: Vec<String> = std::mem::take(&mut self.notes.waiting)
-            .into_iter()
-            .map(|Note { text, asks, .. }| with(text, asks.map_or("", |ask| ask.wish)))
-            .collect();
-        self.send_ask(texts.join("\n"));
+    /// All that waits: the model speaks once.
+    fn ask_all(&mut self, takes: Takes) {
+        let mut texts = Vec::new();
+        for Note { what, asks, .. } in std::mem::take(&mut self.notes.waiting) {
+            let text = match what {
+                What::Ended(call) if takes.earlier_calls => {
+                    let about = answers::late_result(&call.name);
+                    self.cx.emit(Output::Send(Intent::Earlier(call)));
+                    about
+                }
+                what => what.into_text(),
+            };
+            texts.push(with(text, asks.map_or("", |ask| ask.wish)));
+        }
+        self.send_ask(Intent::Ask(texts.join("\n")));
     }
 
-    fn send_ask(&mut self, text: String) {
+    fn send_ask(&mut self, ask: Intent) {
         self.notes.nudge = false;
-        self.cx.emit(Output::Send(Intent::Ask(text)));
+        self.cx.emit(Output::Send(ask));
         self.on_asked();
     }
 

@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub resumes: bool,
     /// A text note can be added to the conversation at any time without provoking speech.
     pub takes_notes: bool,
+    /// A call and its answer can be added to a conversation in which the model did not make it.
+    pub takes_earlier_calls: bool,
 }
 
 /// One call as the provider asked for it.
@@ -82,6 +84,8 @@ pub enum FollowUp {
     Silent,
     /// Speak about it when there is a gap.
     WhenIdle,
+    /// Speak about it when there is a gap, in words: nothing it calls in that would run. A provider that can be told so is.
+    InWords,
     /// Speak about it at once, whatever the model is saying.
     Interrupt,
 }
@@ -99,6 +103,19 @@ pub struct Answer {
     pub follow_up: FollowUp,
 }
 
+/// A call of an earlier conversation, for one that knows nothing of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlierCall {
+    /// The id that the provider gave it then; `None` where it gave none.
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, as the model wrote them.
+    pub args: Value,
+    /// What it brought. A JSON object.
+    pub body: Value,
+}
+
 /// What the session asks of the provider.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
@@ -108,6 +125,11 @@ pub enum Intent {
     Note(String),
     /// Add this to the conversation; the model should speak because of it. What it is saying is cut off.
     Ask(String),
+    /// The same, in words: nothing it calls in that would run. A provider that can be told so is.
+    AskInWords(String),
+    /// Add a call and its answer to the conversation, as if it had been made in it; the model should not speak because of
+    /// it. Only where [`Capabilities::takes_earlier_calls`].
+    Earlier(EarlierCall),
     /// The microphone has stopped sending for a while.
     AudioStreamEnd,
 }

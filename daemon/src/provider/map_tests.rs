@@ -6,7 +6,12 @@ use base64::engine::general_purpose::STANDARD;
 use super::*;
 
 fn reader() -> Reader {
-    let capabilities = Capabilities { hold_uplink_during_calls: false, resumes: true, takes_notes: true };
+    let capabilities = Capabilities {
+        hold_uplink_during_calls: false,
+        resumes: true,
+        takes_notes: true,
+        takes_earlier_calls: false,
+    };
     Reader::new(false, capabilities, Secret::new("AIza-secret-key"))
 }
 

@@ -77,6 +77,7 @@ pub(super) fn capabilities(config: &GeminiConfig) -> Capabilities {
         },
         resumes: true,
         takes_notes: family.notes,
+        takes_earlier_calls: false,
     }
 }
 
@@ -97,8 +98,12 @@ pub(super) fn intent(config: &GeminiConfig, intent: &Intent) -> Option<String> {
         }),
         Intent::Note(_) if !family.notes => return None,
         Intent::Note(text) => content(text, false),
-        Intent::Ask(text) if family.notes => content(text, true),
-        Intent::Ask(text) => ClientMessage::RealtimeInput(RealtimeInput::Text(text)),
+        // A conversation cannot be told to go without its tools, nor be given a call that was not made in it.
+        Intent::Ask(text) | Intent::AskInWords(text) if family.notes => content(text, true),
+        Intent::Ask(text) | Intent::AskInWords(text) => {
+            ClientMessage::RealtimeInput(RealtimeInput::Text(text))
+        }
+        Intent::Earlier(_) => return None,
         Intent::AudioStreamEnd => ClientMessage::RealtimeInput(RealtimeInput::AudioStreamEnd(true)),
     };
     Some(message.to_text())
@@ -133,18 +138,18 @@ fn response<'a>(config: &GeminiConfig, family: &Family, answer: &'a Answer) -> F
         Scheduling::Absent => None,
         Scheduling::Field | Scheduling::FieldAndBody => free.then_some(match answer.follow_up {
             FollowUp::Silent => "SILENT",
-            FollowUp::WhenIdle => "WHEN_IDLE",
+            FollowUp::WhenIdle | FollowUp::InWords => "WHEN_IDLE",
             FollowUp::Interrupt => "INTERRUPT",
         }),
     };
     match (scheduling, answer.follow_up) {
-        (Some(when), FollowUp::Silent | FollowUp::WhenIdle | FollowUp::Interrupt) => {
+        (Some(when), FollowUp::Silent | FollowUp::WhenIdle | FollowUp::InWords | FollowUp::Interrupt) => {
             if family.scheduling == Scheduling::FieldAndBody {
                 insert_absent(&mut body, "scheduling", when);
             }
         }
         (None, FollowUp::Silent) => insert_absent(&mut body, "instruction", NOTHING_TO_SAY),
-        (None, FollowUp::WhenIdle | FollowUp::Interrupt) => {}
+        (None, FollowUp::WhenIdle | FollowUp::InWords | FollowUp::Interrupt) => {}
     }
     FunctionResponse { id: answer.id.as_deref(), name: &answer.name, response: body, scheduling }
 }

@@ -146,6 +146,7 @@ fn an_answer_says_when_to_speak_where_the_model_takes_it() {
     for (model, tool, follow_up, response, scheduling) in [
         ("gemini-3.8-live", "ping", FollowUp::Silent, &body, Some("SILENT")),
         ("gemini-3.8-live", "ping", FollowUp::WhenIdle, &body, Some("WHEN_IDLE")),
+        ("gemini-3.8-live", "ping", FollowUp::InWords, &body, Some("WHEN_IDLE")),
         ("gemini-3.8-live", "ping", FollowUp::Interrupt, &body, Some("INTERRUPT")),
         ("gemini-3.8-live", "read_scale", FollowUp::Silent, &silent, None),
         ("gemini-3.8-live", "read_scale", FollowUp::Interrupt, &body, None),
@@ -212,6 +213,11 @@ fn notes_and_the_end_of_the_stream() {
         parsed(&intent(&config("gemini-3.1-flash-live-preview"), &ask).unwrap()),
         json!({"realtimeInput": {"text": "the door is open"}})
     );
+    // That the model should not call anything is for the words to say.
+    let in_words = Intent::AskInWords("the door is open".into());
+    for model in ["gemini-3.8-live", "gemini-3.1-flash-live-preview"] {
+        assert_eq!(intent(&config(model), &in_words), intent(&config(model), &ask), "{model}");
+    }
     assert_eq!(
         parsed(&intent(&config("gemini-3.8-live"), &Intent::AudioStreamEnd).unwrap()),
         json!({"realtimeInput": {"audioStreamEnd": true}})

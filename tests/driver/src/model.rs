@@ -477,7 +477,7 @@ impl Driver {
                     args: asked.call.args.clone(),
                     body: Some(body.clone()),
                     speaks: match follow_up {
-                        FollowUp::WhenIdle | FollowUp::Interrupt => true,
+                        FollowUp::WhenIdle | FollowUp::InWords | FollowUp::Interrupt => true,
                         FollowUp::Silent => false,
                     },
                     latency: *latency,

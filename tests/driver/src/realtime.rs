@@ -12,11 +12,11 @@ mod items;
 mod peer;
 
 use serde_json::{Value, json};
-use session::{Answer, FollowUp, Intent, ProviderEvent};
+use session::{Answer, EarlierCall, FollowUp, Intent, ProviderEvent};
 use units::Instant;
 use voiced::provider::Declaration;
 
-use arbiter::Arbiter;
+use arbiter::{Arbiter, Request};
 pub(crate) use items::Item;
 use items::Items;
 pub(crate) use peer::Peer;
@@ -73,11 +73,9 @@ impl Adapter {
         match intent {
             Intent::Answer(answers) => answers.iter().map(|answer| self.output(answer)).collect(),
             Intent::Note(text) => vec![self.note(text)],
-            Intent::Ask(text) => {
-                let note = self.note(text);
-                self.wish(&note);
-                vec![note]
-            }
+            Intent::Ask(text) => vec![self.ask(text, false)],
+            Intent::AskInWords(text) => vec![self.ask(text, true)],
+            Intent::Earlier(call) => self.earlier(call).into(),
             // It hears silence as silence.
             Intent::AudioStreamEnd => Vec::new(),
         }
@@ -85,9 +83,12 @@ impl Adapter {
 
     /// The request for a response, if one is wanted and can be made.
     pub(crate) fn request(&mut self, now: Instant) -> Option<Value> {
-        let request = self.arbiter.next(now)?;
-        let metadata = json!({ "request": request });
-        Some(json!({"type": "response.create", "event_id": request, "response": {"metadata": metadata}}))
+        let Request { id, in_words } = self.arbiter.next(now)?;
+        let mut response = json!({"metadata": {"request": id}});
+        if in_words {
+            response["tool_choice"] = json!("none");
+        }
+        Some(json!({"type": "response.create", "event_id": id, "response": response}))
     }
 
     /// When [`Adapter::request`] may have something without anything being said.
@@ -101,10 +102,26 @@ impl Adapter {
             self.item(json!({"type": "function_call_output", "call_id": answer.id, "output": output}));
         match answer.follow_up {
             // It speaks of both when its response is over: to cut that off would be one more message.
-            FollowUp::WhenIdle | FollowUp::Interrupt => self.wish(&message),
+            FollowUp::WhenIdle | FollowUp::Interrupt => self.wish(&message, false),
+            FollowUp::InWords => self.wish(&message, true),
             FollowUp::Silent => {}
         }
         message
+    }
+
+    fn ask(&mut self, text: &str, in_words: bool) -> Value {
+        let note = self.note(text);
+        self.wish(&note, in_words);
+        note
+    }
+
+    /// A call with its output: an output alone is refused, and a call alone is waited for.
+    fn earlier(&mut self, call: &EarlierCall) -> [Value; 2] {
+        let EarlierCall { id, name, args, body } = call;
+        let (args, output) = (args.to_string(), body.to_string());
+        let call = json!({"type": "function_call", "call_id": id, "name": name, "arguments": args});
+        let output = json!({"type": "function_call_output", "call_id": id, "output": output});
+        [self.item(call), self.item(output)]
     }
 
     fn note(&mut self, text: &str) -> Value {
@@ -113,9 +130,9 @@ impl Adapter {
     }
 
     /// The model should speak about the item of `message`.
-    fn wish(&mut self, message: &Value) {
+    fn wish(&mut self, message: &Value, in_words: bool) {
         if let Some(item) = message["item"]["id"].as_str() {
-            self.arbiter.wish(item);
+            self.arbiter.wish(item, in_words);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the provider at the other end is: what it can do, as data, and how it is written to.
 
 use serde_json::{Value, json};
-use session::{Answer, Capabilities, FollowUp, Intent};
+use session::{Answer, Capabilities, EarlierCall, FollowUp, Intent};
 use tools::{Secret, ToolSet, build_instruction};
 use voiced::provider::{Declaration, GeminiConfig};
 use voiced::tooling::declarations;
@@ -45,6 +45,8 @@ pub struct Profile {
     pub resumes: bool,
     /// It can be told something at any time.
     pub takes_notes: bool,
+    /// A fresh conversation can be given a call of an earlier one, with its answer.
+    pub takes_earlier_calls: bool,
 }
 
 impl Script {
@@ -86,8 +88,12 @@ impl Script {
     /// What it can do.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        let Capabilities { hold_uplink_during_calls: holds_uplink, resumes, takes_notes, .. } =
-            self.capabilities();
+        let Capabilities {
+            hold_uplink_during_calls: holds_uplink,
+            resumes,
+            takes_notes,
+            takes_earlier_calls,
+        } = self.capabilities();
         Profile {
             name: self.name.clone(),
             holds_uplink,
@@ -96,6 +102,7 @@ impl Script {
             takes_back: !self.is_realtime(),
             resumes,
             takes_notes,
+            takes_earlier_calls,
         }
     }
 
@@ -117,9 +124,12 @@ impl Script {
     pub(crate) fn capabilities(&self) -> Capabilities {
         match &self.wire {
             Wire::Gemini(config) => config.capabilities(),
-            Wire::Realtime { .. } => {
-                Capabilities { hold_uplink_during_calls: false, resumes: false, takes_notes: true }
-            }
+            Wire::Realtime { .. } => Capabilities {
+                hold_uplink_during_calls: false,
+                resumes: false,
+                takes_notes: true,
+                takes_earlier_calls: true,
+            },
             Wire::Seam(capabilities) => capabilities.clone(),
         }
     }
@@ -181,6 +191,10 @@ pub(crate) fn seam(intent: &Intent) -> Value {
         }
         Intent::Note(text) => json!({ "note": text }),
         Intent::Ask(text) => json!({ "ask": text }),
+        Intent::AskInWords(text) => json!({ "ask_in_words": text }),
+        Intent::Earlier(EarlierCall { id, name, args, body }) => {
+            json!({"earlier": {"id": id, "name": name, "args": args, "body": body}})
+        }
         Intent::AudioStreamEnd => json!("audio_stream_end"),
     }
 }
@@ -189,6 +203,7 @@ fn answer(answer: &Answer) -> Value {
     let follow_up = match answer.follow_up {
         FollowUp::Silent => "silent",
         FollowUp::WhenIdle => "when_idle",
+        FollowUp::InWords => "in_words",
         FollowUp::Interrupt => "interrupt",
     };
     json!({"id": answer.id, "name": answer.name, "body": answer.body, "follow_up": follow_up})

@@ -8,7 +8,7 @@ use crate::answers;
 use crate::ledger::{Change, Given, Owes, Place, Response, Told};
 use crate::notes::Ask;
 use crate::notice::Notice;
-use crate::seam::{Answer, FollowUp, Intent};
+use crate::seam::{Answer, EarlierCall, FollowUp, Intent};
 use crate::session::Session;
 use crate::tool::OnBargeIn;
 
@@ -67,11 +67,15 @@ impl Session {
         };
         let mut asking = given.iter().filter(in_time).filter(asking).peekable();
         let owed = asking.peek().is_some();
-        let aloud =
-            if asking.any(|given| given.told.urgent) { FollowUp::Interrupt } else { FollowUp::WhenIdle };
+        let urgent = asking.any(|given| given.told.urgent);
         if owed {
             self.on_asked();
         }
+        let aloud = match (urgent, self.are_follow_ups_spent()) {
+            (true, _) => FollowUp::Interrupt,
+            (false, true) => FollowUp::InWords,
+            (false, false) => FollowUp::WhenIdle,
+        };
         let turn = self.heard_turn();
         let last = given.len().saturating_sub(1);
         let mut sent = Vec::with_capacity(given.len());
@@ -114,18 +118,17 @@ impl Session {
         self.drop_clips(response.id);
         for place in response.places {
             let Place::Answered(given) = place else { continue };
-            let text = answers::late_result_note(&given.name, &given.told.body);
-            if given.told.by.is_some() && given.told.owes == Owes::Speech {
-                let Told { urgent, .. } = given.told;
-                self.ask(text, Ask { asked_at: given.asked_at, wish: answers::TELL, urgent });
-            } else if given.told.change != Change::Nothing {
-                self.note(text);
-            }
-            self.cx.notice(Notice::CallClosed {
-                call: given.call,
-                name: given.name,
-                why: "the conversation that asked is gone",
+            let Given { call, id, asked_at, name, args, told, .. } = given;
+            let Told { body, owes, change, by, urgent } = told;
+            let asks = (by.is_some() && owes == Owes::Speech).then_some(Ask {
+                asked_at,
+                wish: answers::TELL,
+                urgent,
             });
+            if asks.is_some() || change != Change::Nothing {
+                self.note_ended(EarlierCall { id, name: name.clone(), args, body }, asks);
+            }
+            self.cx.notice(Notice::CallClosed { call, name, why: "the conversation that asked is gone" });
         }
     }
 }

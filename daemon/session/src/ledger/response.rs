@@ -96,6 +96,8 @@ pub(crate) struct Given {
     pub(crate) id: Option<String>,
     pub(crate) asked_at: Instant,
     pub(crate) name: String,
+    /// The arguments, as the model wrote them.
+    pub(crate) args: Value,
     pub(crate) told: Told,
     /// The call whose answer it shares.
     pub(crate) copy_of: Option<CallKey>,
@@ -162,12 +164,20 @@ impl Ledger {
     }
 
     fn give(&mut self, call: CallKey, name: String, told: Told, copy_of: Option<CallKey>) {
-        let Some(Asked { id, at }) = self.asked.remove(&call) else { return };
+        let Some(Asked { id, args, at }) = self.asked.remove(&call) else { return };
         if let Some((response, place)) = self.find(call)
             && let Some(place @ Place::Owed(_)) = self.responses[response].places.get_mut(place)
         {
-            *place =
-                Place::Answered(Given { call, id, asked_at: at, name, told, copy_of, spoken_over: false });
+            *place = Place::Answered(Given {
+                call,
+                id,
+                asked_at: at,
+                name,
+                args,
+                told,
+                copy_of,
+                spoken_over: false,
+            });
         }
     }
 

@@ -238,6 +238,7 @@ transcripts! {
     t61_silent_clip
     t82_unmarked
     t95_microphone
+    t96_earlier_calls
     call_spoken
     t19_when_heard
     pace

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use session::{FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Reading, Spoken, TurnRecord};
+use session::{
+    EarlierCall, FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Reading, Spoken, TurnRecord,
+};
 
 pub fn output(output: &Output) -> String {
     match output {
@@ -50,6 +52,10 @@ fn intent(intent: &Intent) -> String {
         }
         Intent::Note(text) => format!("note {text:?}"),
         Intent::Ask(text) => format!("ask {text:?}"),
+        Intent::AskInWords(text) => format!("ask-in-words {text:?}"),
+        Intent::Earlier(EarlierCall { id, name, args, body }) => {
+            format!("earlier {} {name} {args} {body}", id.as_deref().unwrap_or("(none)"))
+        }
         Intent::AudioStreamEnd => "audio-stream-end".into(),
     }
 }
@@ -155,6 +161,7 @@ fn follow_up(follow_up: FollowUp) -> &'static str {
     match follow_up {
         FollowUp::Silent => "silent",
         FollowUp::WhenIdle => "when-idle",
+        FollowUp::InWords => "in-words",
         FollowUp::Interrupt => "interrupt",
     }
 }

@@ -47,6 +47,7 @@ pub fn input(text: &str) -> Input {
                 hold_uplink_during_calls: has("hold"),
                 resumes: true,
                 takes_notes: !has("no-notes"),
+                takes_earlier_calls: has("earlier-calls"),
             },
         }),
         _ => Input::Provider(provider(name, rest, &words)),

@@ -184,12 +184,13 @@ impl World {
             }
             Output::Run(permit) => self.on_run(&permit),
             Output::Cancel { call } => self.not_active(call),
-            Output::Send(Intent::Ask(text)) => self.on_ask(&text),
+            Output::Send(Intent::Ask(text) | Intent::AskInWords(text)) => self.on_ask(&text),
             Output::Send(Intent::Answer(answers)) => {
                 assert_ne!(self.transport, Transport::Closing);
                 self.on_answers(answers);
             }
             Output::Send(Intent::Note(text)) => self.on_told(&text),
+            Output::Send(Intent::Earlier(call)) => self.on_earlier(call.id.as_deref()),
             Output::Notice(Notice::GateGranted { grant, .. }) => {
                 assert!(self.agreed_after, "what was said to something else is not an agreement");
                 let question = self.heard.clone().expect("only what was heard to its end is agreed to");
@@ -367,6 +368,7 @@ impl World {
                         hold_uplink_during_calls: hold,
                         resumes: true,
                         takes_notes: true,
+                        takes_earlier_calls: !hold,
                     },
                 });
             }

@@ -30,10 +30,20 @@ pub(crate) struct Arbiter {
 struct Wish {
     /// The last item of it.
     item: String,
+    /// Nothing that the model calls in that response would run.
+    in_words: bool,
     /// The provider has that item: a response that begins from here on has read it.
     added: bool,
     /// Requests that were refused or came to nothing.
     tries: u32,
+}
+
+/// A response to ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) id: String,
+    /// The model is to call nothing in it.
+    pub(crate) in_words: bool,
 }
 
 /// A request of ours that has neither been refused nor led to a response.
@@ -48,9 +58,9 @@ struct Asked {
 
 impl Arbiter {
     /// The model should speak about `item`, which is being sent, and all that went before it.
-    pub(crate) fn wish(&mut self, item: &str) {
+    pub(crate) fn wish(&mut self, item: &str, in_words: bool) {
         let tries = self.wish.as_ref().map_or(0, |wish| wish.tries);
-        self.wish = Some(Wish { item: item.to_owned(), added: false, tries });
+        self.wish = Some(Wish { item: item.to_owned(), in_words, added: false, tries });
     }
 
     /// The provider has `item`.
@@ -94,7 +104,7 @@ impl Arbiter {
     }
 
     /// The next request to make, if one is wanted and the way is free.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<String> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Request> {
         self.expected = self.expected.filter(|until| now < *until);
         if let Some(lost) = self.asked.take_if(|asked| asked.until <= now) {
             self.want_again(lost);
@@ -105,9 +115,9 @@ impl Arbiter {
         let wish = self.wish.take()?;
         self.requests += 1;
         let request = format!("request-{}", self.requests);
-        let until = now + ANNOUNCED_WITHIN;
+        let (until, in_words) = (now + ANNOUNCED_WITHIN, wish.in_words);
         self.asked = Some(Asked { request: request.clone(), wish, until, covered: false });
-        Some(request)
+        Some(Request { id: request, in_words })
     }
 
     /// When a wait is over.
@@ -135,37 +145,45 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
+    fn next(arbiter: &mut Arbiter, now: Instant) -> Option<String> {
+        arbiter.next(now).map(|request| request.id)
+    }
+
     fn filed(item: &str) -> Arbiter {
         let mut arbiter = Arbiter::default();
-        arbiter.wish(item);
+        arbiter.wish(item, false);
         arbiter
     }
 
     #[test]
     fn one_request_at_a_time() {
         let mut arbiter = filed("a");
-        assert_eq!(arbiter.next(NOW).as_deref(), Some("request-1"));
-        arbiter.wish("b");
-        assert_eq!(arbiter.next(NOW), None, "the first is not announced yet");
+        assert_eq!(next(&mut arbiter, NOW).as_deref(), Some("request-1"));
+        arbiter.wish("b", false);
+        assert_eq!(next(&mut arbiter, NOW), None, "the first is not announced yet");
         arbiter.on_created(Some("request-1"));
         arbiter.on_added("b");
-        assert_eq!(arbiter.next(NOW), None, "a response is active");
+        assert_eq!(next(&mut arbiter, NOW), None, "a response is active");
         arbiter.on_done();
-        assert_eq!(arbiter.next(NOW).as_deref(), Some("request-2"), "it had begun before `b` was there");
+        assert_eq!(
+            next(&mut arbiter, NOW).as_deref(),
+            Some("request-2"),
+            "it had begun before `b` was there"
+        );
         arbiter.on_created(Some("request-2"));
         arbiter.on_done();
-        assert_eq!(arbiter.next(NOW), None);
+        assert_eq!(next(&mut arbiter, NOW), None);
     }
 
     #[test]
     fn a_response_of_the_providers_own_that_has_read_it_is_enough() {
         let mut arbiter = filed("a");
         arbiter.on_committed(NOW);
-        assert_eq!(arbiter.next(NOW), None, "the provider is about to answer by itself");
+        assert_eq!(next(&mut arbiter, NOW), None, "the provider is about to answer by itself");
         arbiter.on_added("a");
         arbiter.on_created(None);
         arbiter.on_done();
-        assert_eq!(arbiter.next(NOW), None);
+        assert_eq!(next(&mut arbiter, NOW), None);
     }
 
     #[test]
@@ -174,7 +192,7 @@ mod tests {
         arbiter.on_created(None);
         arbiter.on_added("a");
         arbiter.on_done();
-        assert!(arbiter.next(NOW).is_some());
+        assert!(next(&mut arbiter, NOW).is_some());
     }
 
     #[test]
@@ -184,38 +202,53 @@ mod tests {
         let until = NOW + ANNOUNCED_WITHIN;
         assert_eq!(arbiter.due(), Some(until));
         assert_eq!(arbiter.next(until.saturating_sub(Duration::from_millis(1))), None);
-        assert!(arbiter.next(until).is_some());
+        assert!(next(&mut arbiter, until).is_some());
     }
 
     #[test]
     fn a_refused_request_is_made_again_when_the_way_is_free() {
         let mut arbiter = filed("a");
         for tries in 1..=TRIES {
-            let request = arbiter.next(NOW).expect("it is wanted still");
+            let request = next(&mut arbiter, NOW).expect("it is wanted still");
             assert_eq!(request, format!("request-{tries}"));
             arbiter.on_refused(&request);
-            assert_eq!(arbiter.next(NOW), None, "one is active");
+            assert_eq!(next(&mut arbiter, NOW), None, "one is active");
             arbiter.on_done();
         }
-        assert_eq!(arbiter.next(NOW), None, "it is left to the person's next turn");
+        assert_eq!(next(&mut arbiter, NOW), None, "it is left to the person's next turn");
     }
 
     #[test]
     fn a_refused_request_whose_answers_were_read_is_not_made_again() {
         let mut arbiter = filed("a");
-        let request = arbiter.next(NOW).expect("the way is free");
+        let request = next(&mut arbiter, NOW).expect("the way is free");
         arbiter.on_added("a");
         arbiter.on_created(None);
         arbiter.on_refused(&request);
         arbiter.on_done();
-        assert_eq!(arbiter.next(NOW), None);
+        assert_eq!(next(&mut arbiter, NOW), None);
     }
 
     #[test]
     fn a_request_that_comes_to_nothing_is_made_again() {
         let mut arbiter = filed("a");
-        assert!(arbiter.next(NOW).is_some());
+        assert!(next(&mut arbiter, NOW).is_some());
         assert_eq!(arbiter.due(), Some(NOW + ANNOUNCED_WITHIN));
-        assert_eq!(arbiter.next(NOW + ANNOUNCED_WITHIN).as_deref(), Some("request-2"));
+        assert_eq!(next(&mut arbiter, NOW + ANNOUNCED_WITHIN).as_deref(), Some("request-2"));
+    }
+
+    #[test]
+    fn what_is_asked_in_words_stays_so_when_it_is_asked_again_and_the_later_wish_counts() {
+        let mut arbiter = Arbiter::default();
+        arbiter.wish("a", true);
+        let first = arbiter.next(NOW).expect("the way is free");
+        arbiter.on_refused(&first.id);
+        arbiter.on_done();
+        let second = arbiter.next(NOW).expect("it is wanted still");
+        assert_eq!((first.in_words, second.in_words), (true, true));
+        arbiter.wish("b", false);
+        arbiter.on_refused(&second.id);
+        arbiter.on_done();
+        assert_eq!(arbiter.next(NOW).map(|request| request.in_words), Some(false));
     }
 }

@@ -32,6 +32,9 @@ impl Peer {
             Some("session.update") => Ok(Vec::new()),
             Some("conversation.item.create") => {
                 let item = &message["item"];
+                if item["type"] == "function_call" {
+                    self.unanswered.insert(text(&item["call_id"]));
+                }
                 if item["type"] == "function_call_output" && !self.unanswered.remove(&text(&item["call_id"]))
                 {
                     return Err(format!("an output for a call that waits for none: {item}"));

@@ -71,12 +71,22 @@ async fn t79_unmarked_speechless() {
 async fn t80_cap() {
     both(async |script| {
         let (mut d, runs) = asked(script).await;
+        let mut in_words = Vec::new();
         for n in 0..d.config().max_follow_ups {
             assert_eq!(d.model_calls("check_stock", json!({"n": n})).await.status(), "success");
+            let mut told = d.next_context().iter().map(|told| &told["answer"][0]["follow_up"]);
+            in_words.push(told.any(|follow_up| follow_up == "in_words"));
         }
+        assert_eq!(in_words, [false, false, false, false, false, true], "the last may not lead to a call");
         let refused = d.model_calls("check_stock", json!({"n": 99})).await;
         assert_eq!(refused.body()["error"], "no more tools in this turn");
         assert_eq!(runs.names().len(), 6);
+        if d.profile().speaks_when_asked {
+            let asked = d.wire().iter().filter(|message| message["type"] == "response.create");
+            let choices: Vec<_> = asked.map(|asked| asked["response"].get("tool_choice")).collect();
+            let none = json!("none");
+            assert_eq!(choices, [None, None, None, None, None, Some(&none), Some(&none)]);
+        }
         d.user_says("again").await;
         assert_eq!(d.model_calls("check_stock", json!({"n": 99})).await.status(), "success");
     })

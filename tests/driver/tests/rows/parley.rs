@@ -166,7 +166,7 @@ async fn t85_refused_by_a_response_that_has_read_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t96_a_fresh_conversation_hears_of_the_result_in_words_openai() {
+async fn t96_a_fresh_conversation_is_given_the_call_and_its_output_openai() {
     let (mut d, _) = asked(Script::openai()).await;
     let call = d.model_asks("print_label", json!({"commit": true, "wait_ms": 3000})).await;
     d.advance(ms(1000)).await;
@@ -176,11 +176,15 @@ async fn t96_a_fresh_conversation_hears_of_the_result_in_words_openai() {
     assert_eq!(d.answers(call), 0);
     assert_eq!(
         types(&d),
-        ["session.update", "session.update", "message"],
-        "no output for a call it never made"
+        ["session.update", "session.update", "function_call", "function_call_output"],
+        "no output without its call, and nothing is asked about a tool that is not marked"
     );
-    let told = d.wire().last().unwrap()["item"]["content"][0]["text"].as_str().unwrap();
-    assert!(told.starts_with("[result of print_label requested earlier]"), "{told}");
+    let [.., call, output] = d.wire() else { panic!("{:?}", d.wire()) };
+    let (call, output) = (&call["item"], &output["item"]);
+    assert_eq!((&call["name"], &call["call_id"]), (&json!("print_label"), &output["call_id"]));
+    let args: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(args, json!({"commit": true, "wait_ms": 3000}));
+    assert!(output["output"].as_str().unwrap().contains("success"), "{output}");
     assert!(d.protocol_faults().is_empty(), "{:?}", d.protocol_faults());
     d.expect_effects(1);
 }

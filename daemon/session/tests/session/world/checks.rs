@@ -99,6 +99,11 @@ impl World {
         assert!(self.jobs_told <= self.jobs_run, "a job is told of once");
     }
 
+    pub(super) fn on_earlier(&mut self, id: Option<&str>) {
+        let made = self.asked.keys().any(|key| key.0 < self.conversation && Some(key.1.as_str()) == id);
+        assert!(made, "an earlier conversation asked for {id:?}");
+    }
+
     /// Calls of this conversation that have no answer and were not taken back.
     pub fn unanswered(&self) -> Vec<&str> {
         let live = self.asked.keys().filter(|key| key.0 == self.conversation);
