@@ -203,10 +203,10 @@ impl Session {
                 }
                 self.cx.emit(Output::Send(Intent::Earlier(call)));
             }
-            what if takes.notes => {
+            what @ (What::Text(_) | What::Ended(_)) if takes.notes => {
                 self.cx.emit(Output::Send(Intent::Note(with(what.into_text(), added))));
             }
-            what => {
+            what @ (What::Text(_) | What::Ended(_)) => {
                 let why = "the model takes no notes";
                 self.cx.notice(Notice::NoteDropped { text: what.into_text(), why });
             }
@@ -223,7 +223,7 @@ impl Session {
                     self.cx.emit(Output::Send(Intent::Earlier(call)));
                     about
                 }
-                what => what.into_text(),
+                what @ (What::Text(_) | What::Ended(_)) => what.into_text(),
             };
             texts.push(with(text, asks.map_or("", |ask| ask.wish)));
         }
