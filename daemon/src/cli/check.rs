@@ -11,7 +11,7 @@ use super::{EXIT_CONFIG, fail, no_voice, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
-use crate::provider::{model_caution, schema_cautions};
+use crate::provider::{mark_caution, model_caution, schema_cautions};
 use crate::tooling::{self, COMMAND_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
@@ -47,6 +47,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                 cautions.push(chain(&fault));
             }
             cautions.extend(model_caution(&config.provider.model));
+            cautions.extend(mark_caution(&config.provider.model));
         }
     }
     if as_json {

@@ -2,14 +2,17 @@
 
 mod audio_list;
 mod check;
+mod import;
 mod run;
 mod tool_commands;
+mod tool_report;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::tool_commands::ToolsCommand;
 use crate::assembly::Extend;
 use crate::config::{Config, Faults, Loaded, Sources};
 use crate::demo;
@@ -79,7 +82,7 @@ enum Command {
     Audio(AudioCommand),
     /// Look at the tools and try them
     #[command(subcommand)]
-    Tools(tool_commands::ToolsCommand),
+    Tools(ToolsCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,14 +120,15 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
             Err(code) => code,
         },
         Command::Audio(AudioCommand::List { json }) => audio_list::list(json),
-        Command::Tools(command) => match load(&sources.sources()) {
+        // It makes a configuration and needs none.
+        Command::Tools(ToolsCommand::Import { file }) => import::import(&file),
+        Command::Tools(ToolsCommand::Configured(command)) => match load(&sources.sources()) {
             Ok(loaded) => tool_commands::run(command, &loaded.config, &extend),
             Err(code) => code,
         },
     }
 }
 
-/// What asynchronous work of a command runs on.
 /// Why the device has no voice of its own, and what it cannot do without one.
 fn no_voice(fault: &SpeechError) -> String {
     format!(
@@ -133,6 +137,7 @@ fn no_voice(fault: &SpeechError) -> String {
     )
 }
 
+/// What asynchronous work of a command runs on.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

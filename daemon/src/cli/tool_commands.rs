@@ -1,6 +1,7 @@
 //! `voiced tools`: what the model is offered, and one tool run exactly as a live call would.
 
 use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use tools::mcp::Joined;
 use tools::{ErasedTool, ToolSet};
 
 use super::run::start_log;
+use super::tool_report;
 use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::clock::millis;
@@ -24,6 +26,19 @@ use crate::tooling::{self, COMMAND_LIMIT};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
+    #[command(flatten)]
+    Configured(Configured),
+    /// Turn tools that are declared as JSON objects into `[[tool]]` tables, on standard output
+    Import {
+        /// A list of them, or an object that has one under "tools"; `-` is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// What is done with the tools of the configuration.
+#[derive(Debug, Subcommand)]
+pub(super) enum Configured {
     /// What the model is offered: name, effect, and whether a person is asked first
     List {
         /// One JSON array with schemas instead of a table
@@ -43,6 +58,15 @@ pub(super) enum ToolsCommand {
         #[arg(long, default_value = "{}", value_name = "JSON")]
         args: String,
     },
+    /// What the records of a device say about its tools: calls, failures, times, and marks that look wrong
+    Report {
+        /// Files that `log.records` has written, oldest first
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// One JSON object instead of a table
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// What a service reads where a conversation has its ids.
@@ -51,12 +75,12 @@ const TRIAL: &str = "test";
 /// Items of a list that a person keeps in mind who only hears it.
 const SPOKEN_ITEMS_MAX: usize = 5;
 
-pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> ExitCode {
+pub(super) fn run(command: Configured, config: &Config, extend: &Extend) -> ExitCode {
     // What a tool logs, such as why a service did not answer, is half of what a trial is for.
     start_log(config.log.level);
     let config = match command {
-        ToolsCommand::Test { .. } => &on_trial(config),
-        ToolsCommand::List { .. } | ToolsCommand::Show { .. } => config,
+        Configured::Test { .. } => &on_trial(config),
+        Configured::List { .. } | Configured::Show { .. } | Configured::Report { .. } => config,
     };
     let native = match assembly::tool_set(config, extend, Bus::Thread) {
         Ok(tools) => tools,
@@ -75,7 +99,7 @@ pub(super) fn run(command: ToolsCommand, config: &Config, extend: &Extend) -> Ex
 }
 
 /// Does it with the servers up, as a call needs them.
-fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
+fn with_tools(command: Configured, config: &Config, native: &ToolSet, runtime: &Runtime) -> ExitCode {
     let servers = runtime.block_on(async {
         let servers = tooling::servers(config);
         for missing in servers.settled(COMMAND_LIMIT).await {
@@ -88,15 +112,16 @@ fn with_tools(command: ToolsCommand, config: &Config, native: &ToolSet, runtime:
         note(format_args!("caution: {left}"));
     }
     match command {
-        ToolsCommand::List { json: true } => {
+        Configured::List { json: true } => {
             print(&json!(tools.iter().map(as_value).collect::<Vec<_>>()).to_string())
         }
-        ToolsCommand::List { json: false } => print(&tools.iter().map(as_row).collect::<Vec<_>>().join("\n")),
-        ToolsCommand::Show { name } => match find(&tools, &name) {
+        Configured::List { json: false } => print(&tools.iter().map(as_row).collect::<Vec<_>>().join("\n")),
+        Configured::Show { name } => match find(&tools, &name) {
             Ok(tool) => print(&format!("{:#}", as_value(tool))),
             Err(code) => code,
         },
-        ToolsCommand::Test { name, args } => match find(&tools, &name) {
+        Configured::Report { files, json } => tool_report::report(&files, &tools, json),
+        Configured::Test { name, args } => match find(&tools, &name) {
             Ok(tool) => test(&tools, tool, &args, runtime),
             Err(code) => code,
         },

@@ -42,7 +42,7 @@ use session::{Capabilities, Intent};
 
 pub use connect::{ByteStream, Connect, Connecting, TcpConnector};
 pub use endpoint::{Endpoint, EndpointError};
-pub use models::model_caution;
+pub use models::{mark_caution, model_caution};
 pub use queue::{Counters, LinkHandle};
 pub use tools::Secret;
 pub use transport::{Link, LinkEvent, LinkEvents};

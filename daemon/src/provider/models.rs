@@ -127,6 +127,18 @@ pub fn model_caution(model: &str) -> Option<String> {
     }
 }
 
+/// What becomes of the mark `needs_result_now` with `model`, if it cannot be honoured.
+#[must_use]
+pub fn mark_caution(model: &str) -> Option<String> {
+    let deaf = family(model).scheduling == Scheduling::Absent;
+    deaf.then(|| {
+        format!(
+            "model `{model}` cannot be told when to speak about the answer of a tool: it may speak about every one, marked \
+             `needs_result_now` or not"
+        )
+    })
+}
+
 fn known(model: &str) -> Option<&'static Family> {
     let id = model.strip_prefix("models/").unwrap_or(model);
     FAMILIES.iter().find(|family| id.starts_with(family.prefix))
@@ -155,6 +167,13 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn row_31_a_model_that_cannot_honour_the_mark_is_told_of() {
+        let told = mark_caution("gemini-3.8-live-extended-thinking");
+        assert!(told.is_some_and(|told| told.contains("`needs_result_now`")));
+        assert_eq!(mark_caution("models/gemini-3.8-live"), None);
     }
 
     #[test]
