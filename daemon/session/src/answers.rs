@@ -241,10 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_is_just_short_enough_is_whole() {
+        let names: Vec<String> = (0..NAMES_MAX).map(|n| format!("tool_{n:02}")).collect();
+        let body = unknown_tool("tool_99", names);
+        assert_eq!(body["available_tools"].as_array().map(Vec::len), Some(NAMES_MAX));
+        assert_eq!(body.get("available_tools_total"), None);
+    }
+
+    #[test]
     fn distance_counts_edits() {
         let kitten: Vec<char> = "kitten".chars().collect();
         assert_eq!(distance(&kitten, "sitting"), 3);
         assert_eq!(distance(&kitten, ""), 6);
         assert_eq!(distance(&[], "abc"), 3);
+        assert_eq!(distance(&kitten, "kit"), 3);
     }
 }

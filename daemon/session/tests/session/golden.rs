@@ -239,6 +239,10 @@ transcripts! {
     t82_unmarked
     t95_microphone
     t96_earlier_calls
+    said_with_replies
+    gate_edges
+    empty_audio
+    stop_by_voice
     call_spoken
     t19_when_heard
     pace

@@ -4,6 +4,7 @@
 mod golden;
 mod properties;
 mod render;
+mod retry;
 mod script;
 mod shop;
 mod world;
