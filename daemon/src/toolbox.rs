@@ -250,7 +250,9 @@ impl Catalog for Shelf {
     }
 
     fn view(&self) -> Vec<String> {
-        self.tools.current().names().filter(|name| self.view.shows(name)).map(str::to_owned).collect()
+        let mut names = self.tools.there();
+        names.retain(|name| self.view.shows(name));
+        names
     }
 
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {

@@ -2,13 +2,13 @@
 //!
 //! The model is shown its tools when a conversation begins and cannot be shown others until the next. So the session's
 //! catalog, the toolbox and the declarations of the link read one set, and the set is made anew only where a link without
-//! a past is dialled.
+//! a past is dialled. What has gone meanwhile, with its server or from its list, leaves the view of the person's next turn.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tools::ToolSet;
 use tools::mcp::Servers;
+use tools::{ErasedTool, ToolSet};
 use tracing::warn;
 
 use crate::config::{Config, ProcessEnv};
@@ -48,6 +48,13 @@ impl Tooling {
         let tools = self.servers.joined_and_told(&self.native);
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&tools);
         tools
+    }
+
+    /// The names of the tools in force that can be carried out at this moment.
+    #[must_use]
+    pub fn there(&self) -> Vec<String> {
+        let there = |tool: &&ErasedTool| self.servers.have(tool);
+        self.current().iter().filter(there).map(|tool| tool.name().to_owned()).collect()
     }
 
     /// Waits for the servers, at most [`SETTLE_LIMIT`]. Who is missing is said in one line; it goes on without them.
@@ -100,7 +107,7 @@ mod tests {
     use serde_json::json;
     use session::Catalog;
     use tools::mcp::{Marks, Reach, ServerConfig};
-    use tools::{Effect, ErasedTool};
+    use tools::{Cx, Effect};
 
     use super::*;
     use crate::identity::Identity;
@@ -108,11 +115,17 @@ mod tests {
 
     /// A server with one tool, in as few words as the protocol allows.
     const SERVER: &str = r#"
+tools='{"name":"weigh","description":"Weighs.","inputSchema":{"type":"object"}}'
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     case "$line" in
-        *'"initialize"'*) answer='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-        *'"tools/list"'*) answer='{"tools":[{"name":"weigh","description":"Weighs.","inputSchema":{"type":"object"}}]}' ;;
+        *'"initialize"'*) answer='{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        *'"tools/list"'*) answer="{\"tools\":[$tools]}" ;;
+        # It was called: it has no tool any more, and says so.
+        *'"tools/call"'*)
+            tools=''
+            printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+            answer='{"content":[{"type":"text","text":"3 kg"}]}' ;;
         *) continue ;;
     esac
     printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$answer"
@@ -143,6 +156,23 @@ done"#;
         assert_eq!(catalog.view(), ["own", "scale_weigh"]);
         assert!(catalog.spec("scale_weigh").is_some());
         assert!(catalog.prepare("scale_weigh", &json!({})).is_ok());
+    }
+
+    #[tokio::test]
+    async fn t108_a_tool_that_its_server_has_no_more_leaves_the_next_view() {
+        let tooling = Tooling::new(native(), Servers::start([scale(["sh", "-c", SERVER])]));
+        let catalog = Toolbox::new(tooling.clone(), Identity::load(None)).catalog();
+        tooling.settle().await;
+        let weigh = tooling.renew().find("scale_weigh").cloned().unwrap();
+        assert_eq!(catalog.view(), ["own", "scale_weigh"]);
+        assert_eq!(weigh.run(json!({}), Cx::for_test()).await.body["status"], "success");
+        let gone = async {
+            while catalog.view() != ["own"] {
+                tokio::task::yield_now().await;
+            }
+        };
+        assert!(tokio::time::timeout(SETTLE_LIMIT, gone).await.is_ok(), "{:?}", catalog.view());
+        assert!(catalog.spec("scale_weigh").is_some(), "a call that was asked for before still has its tool");
     }
 
     #[tokio::test]

@@ -44,6 +44,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::declare::Origin;
 use crate::lock;
 use crate::secret::Secret;
 use crate::set::{ErasedTool, ToolSet};
@@ -243,6 +244,15 @@ impl Servers {
             }));
         }
         Joined { tools: ToolSet::new(tools, native.warnings().to_vec()), left_out }
+    }
+
+    /// Whether whoever carries `tool` out is there: for one of a server, the server is up and lists it still.
+    #[must_use]
+    pub fn have(&self, tool: &ErasedTool) -> bool {
+        let Origin::Mcp(of) = tool.origin() else { return true };
+        let up = self.0.servers.iter().filter(|server| server.name() == of);
+        let mut up = up.filter_map(|server| server.up().map(|up| (server, up)));
+        up.any(|(server, up)| up.tools.iter().any(|listed| offer::name(server, listed) == tool.name()))
     }
 
     /// As [`Servers::joined`]; what is left out is logged, each complaint once.

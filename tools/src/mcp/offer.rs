@@ -113,6 +113,11 @@ fn offered(server: &Arc<Server>, tool: &Arc<Tool>, marks: Marks) -> Result<Erase
     }
 }
 
+/// What the model calls it.
+pub(super) fn name(server: &Server, tool: &Tool) -> String {
+    format!("{}_{}", server.name(), tool.name).replace('-', "_")
+}
+
 fn declared(
     server: &Arc<Server>,
     tool: &Arc<Tool>,
@@ -120,7 +125,7 @@ fn declared(
     effect: Effect,
     schema: Value,
 ) -> ToolBuilder<Value> {
-    let name = format!("{}_{}", server.name(), tool.name).replace('-', "_");
+    let name = name(server, tool);
     let gate = marks.confirm.clone().map(|confirm| {
         let (asked, spoken) = ((confirm.clone(), schema.clone()), (confirm, schema.clone()));
         Gate::voice(move |args: &Value| asked.0.render(args, &asked.1).unwrap_or_default())
