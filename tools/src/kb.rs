@@ -1,8 +1,6 @@
 //! Answers from a folder of documents: what a kiosk knows about its own house.
 //!
-//! The folder is read once, when the daemon starts; a question costs a look into an index in memory. Ranking is BM25
-//! over words and their stems, written here: it is a page of arithmetic, and the libraries for it bring either a database
-//! or unmaintained parts.
+//! The folder is read once, when the daemon starts; a question costs a look into an index in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,12 +48,12 @@ pub struct KbLimits {
     pub files_max: usize,
     /// Largest file.
     pub file_bytes_max: u64,
-    /// All files together; with their index they take about ten times as much memory (measured: 20 MB for 2 MB).
+    /// All files together; with their index they take about eight times as much memory (measured: 16 MB for 2 MB).
     pub bytes_max: u64,
 }
 
 impl Default for KbLimits {
-    /// Some 700 printed pages: far more than a kiosk has to say, and read in about a second (measured, unoptimised).
+    /// Some 700 printed pages: far more than a kiosk has to say, and read in about two seconds (measured, unoptimised).
     fn default() -> Self {
         Self { files_max: 500, file_bytes_max: 512 * 1024, bytes_max: 2 * 1024 * 1024 }
     }

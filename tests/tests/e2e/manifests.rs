@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "hal",
             "units",
+            "bm25",
             "jsonschema",
             "reqwest",
             "rmcp",

@@ -132,6 +132,17 @@ async fn a_question_about_something_else_finds_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_in_everyday_words_finds_the_one_passage_there_is() {
+    let tools = tools(&Folder::with(&[("hours.md", b"# Hours\nThe house is open from 9 to 17.")]));
+    for query in ["when is it open", "opening hours", "what are the hours", "is the house open on sunday"] {
+        assert_eq!(headings(&ask(&tools, query).await), ["Hours"], "{query}");
+    }
+    for query in ["how tall is the eiffel tower", "who is the king of spain"] {
+        assert!(headings(&ask(&tools, query).await).is_empty(), "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_is_bounded_and_whole() {
     let text: String =
         (0..40).map(|n| format!("# Part {n}\n{}\n\n", "lorem \"ipsum\" ".repeat(60))).collect();
