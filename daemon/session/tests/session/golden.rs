@@ -243,6 +243,7 @@ transcripts! {
     gate_edges
     empty_audio
     stop_by_voice
+    spoken_last_turn
     call_spoken
     t19_when_heard
     pace

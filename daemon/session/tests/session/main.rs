@@ -7,4 +7,5 @@ mod render;
 mod retry;
 mod script;
 mod shop;
+mod snapshot;
 mod world;
