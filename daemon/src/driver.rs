@@ -412,6 +412,7 @@ impl Running {
         let now = self.driver.clock.now();
         match told {
             Told::Begun(call) => self.feed(Input::EffectBegun { call }),
+            Told::Job(call) => self.feed(Input::BecameJob { call }),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),

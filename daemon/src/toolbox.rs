@@ -25,6 +25,8 @@ use crate::tooling::Tooling;
 pub enum Told {
     /// It passed its point of no return.
     Begun(CallKey),
+    /// It goes on as a job.
+    Job(CallKey),
     /// It shows something while it runs.
     Event(ClientEvent),
     /// It has the device say something while it runs.
@@ -144,6 +146,8 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What it showed, while it ran and in its outcome.
     pub events: Vec<ClientEvent>,
+    /// It became a job: in a conversation it would have been answered then that it runs.
+    pub became_job: bool,
     /// What it had the device say.
     pub lines: Vec<String>,
     /// What it told the model outside of its outcome.
@@ -161,7 +165,7 @@ impl Trial {
             clip_after: None,
             silent_ok: false,
         };
-        Self { outcome, events: Vec::new(), lines: Vec::new(), notes: Vec::new() }
+        Self { outcome, events: Vec::new(), became_job: false, lines: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -170,15 +174,17 @@ pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> 
     let mut toolbox = Toolbox::new(tools.clone(), identity.clone());
     toolbox.dispatch(permit);
     let (mut events, mut lines, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut became_job = false;
     loop {
         match toolbox.told().await {
             Told::Begun(_) => {}
+            Told::Job(_) => became_job = true,
             Told::Event(event) => events.push(event),
             Told::Line(_, text) => lines.push(text),
             Told::Note(_, text) => notes.push(text),
             Told::Done(_, mut outcome) => {
                 events.append(&mut outcome.events);
-                return Trial { outcome, events, lines, notes };
+                return Trial { outcome, events, became_job, lines, notes };
             }
         }
     }
@@ -188,6 +194,7 @@ impl From<CallNotice> for Told {
     fn from(notice: CallNotice) -> Self {
         match notice {
             CallNotice::EffectBegun { call } => Self::Begun(call),
+            CallNotice::BecameJob { call } => Self::Job(call),
             CallNotice::Event { call, name, payload } => Self::Event(ClientEvent { call, name, payload }),
             CallNotice::Line { call, text } => Self::Line(call, text),
             CallNotice::Note { call, text } => Self::Note(call, text),

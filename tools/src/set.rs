@@ -222,13 +222,13 @@ impl ErasedTool {
         Box::pin(async move {
             let begun = Instant::now();
             let outcome = tool.bounded(args, &cx).await;
-            tool.measured(begun.elapsed());
+            tool.measured(cx.job_since().unwrap_or_else(Instant::now).saturating_duration_since(begun));
             let Declaration { name, on_failure, marks, .. } = &tool.0.declaration;
             shape(name, outcome.map(|result| result.without(&marks.hidden)), on_failure.as_deref())
         })
     }
 
-    /// One line for a tool that kept a person waiting. Nobody waits for a job.
+    /// One line for a tool that kept a person waiting. Nobody waits for a job, nor for a call from where it became one.
     fn measured(&self, took: Duration) {
         let Marks { budget, job, .. } = *self.marks();
         if took > budget && !job {

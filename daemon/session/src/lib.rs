@@ -131,6 +131,11 @@ pub enum Input {
         /// Which.
         call: CallKey,
     },
+    /// The tool of a dispatched call says that it will take longer than a person waits: it goes on as a job.
+    BecameJob {
+        /// Which.
+        call: CallKey,
+    },
     /// The tool of a dispatched call says something to the person.
     CallLine {
         /// Which call.

@@ -232,6 +232,7 @@ impl Driver {
                 }
                 self.feed(Input::EffectBegun { call });
             }
+            Told::Job(call) => self.feed(Input::BecameJob { call }),
             Told::Event(event) => self.show(&Moment::Event(&event)),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),

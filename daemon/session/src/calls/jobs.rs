@@ -42,11 +42,26 @@ impl Session {
             .map(|(call, open, running)| (call, open.response, running.spec.effect))
             .collect();
         for (call, response, effect) in due {
-            if effect == Effect::Outbound {
-                self.ledger.on_step(response, Step::Unfinished);
-            }
-            self.go_on_as_job(call);
+            self.go_on_unfinished(call, response, effect);
         }
+    }
+
+    /// The tool of a call that is waited for says that it will take long. Of any other there is nothing to be said.
+    pub(crate) fn on_became_job(&mut self, call: CallKey) {
+        let running = self.ledger.running().find(|(key, ..)| *key == call);
+        let running = running.map(|(_, open, running)| (open.response, &running.spec));
+        if let Some((response, spec)) = running.filter(|(_, spec)| !spec.ends_session) {
+            let effect = spec.effect;
+            self.go_on_unfinished(call, response, effect);
+        }
+    }
+
+    /// A call goes on as a job that the calls behind it had reason to think would end before them.
+    fn go_on_unfinished(&mut self, call: CallKey, response: u64, effect: Effect) {
+        if effect == Effect::Outbound {
+            self.ledger.on_step(response, Step::Unfinished);
+        }
+        self.go_on_as_job(call);
     }
 
     pub(super) fn on_job_outcome(&mut self, call: CallKey, running: &Running, outcome: Outcome) {

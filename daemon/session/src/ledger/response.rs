@@ -44,7 +44,7 @@ impl Change {
 pub(crate) enum Step {
     Fine,
     Failed,
-    /// One was answered before it ended, to free the microphone.
+    /// One was answered before it ended: to free the microphone, or because its tool takes long.
     Unfinished,
 }
 

@@ -205,6 +205,7 @@ transcripts! {
     t46_parallel
     t48_failed_step
     t50_pre_call
+    t53_becomes_job
     t53_blocking_becomes_job
     t53_job
     t53_job_ends
