@@ -72,7 +72,7 @@ pub use seam::{
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
 pub use tool::{
-    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec,
+    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec, UndoCall,
 };
 
 /// Something that happened.

@@ -19,6 +19,7 @@ impl Session {
     /// the person had spoken again. Then that is the one that it waits for, and may be the only one that it reads.
     pub(super) fn answer(&mut self, call: CallKey, name: String, mut told: Told) {
         for copy in self.ledger.copies_of(call) {
+            self.ledger.finished.on_shared(call);
             let later = self.ledger.are_turns_apart(call, copy);
             let owes = if later { std::mem::replace(&mut told.owes, Owes::Silence) } else { Owes::Silence };
             self.answer_copy(call, copy, told.body.clone(), owes);

@@ -154,6 +154,8 @@ transcripts! {
     call_late_effect
     calls_taken_back
     calls_taken_back_doubt
+    calls_undone
+    calls_undone_not
     calls_unsent_truth
     clip_cases
     end_session
