@@ -87,7 +87,7 @@ impl Session {
                 latency: Duration::ZERO,
                 coalesced: false,
             });
-            refused.push(Answer { id, name, body, follow_up: FollowUp::Silent });
+            refused.push(Answer { call, id, name, body, follow_up: FollowUp::Silent });
         }
         if !refused.is_empty() {
             self.cx.emit(Output::Send(Intent::Answer(refused)));

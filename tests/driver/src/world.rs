@@ -329,6 +329,12 @@ impl Driver {
             self.send(message);
         }
         self.log.context.push(script::seam(intent));
+        // What is sent is written at once here.
+        self.toolbox.on_sent(intent);
+        if let Intent::Answer(answers) = intent {
+            let calls: Vec<CallKey> = answers.iter().map(|answer| answer.call).collect();
+            self.toolbox.on_delivered(&calls);
+        }
     }
 
     fn on_notice(&mut self, notice: &Notice) {

@@ -104,7 +104,7 @@ impl Session {
                 latency: self.cx.now - asked_at,
                 coalesced: copy_of.is_some(),
             });
-            sent.push(Answer { id, name, body, follow_up });
+            sent.push(Answer { call, id, name, body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
         self.record_progress();
