@@ -63,7 +63,7 @@ pub(crate) struct Undoes {
     /// The tool's name.
     pub(crate) name: String,
     /// How it is undone.
-    pub(crate) by: UndoCall,
+    pub(crate) by: Box<UndoCall>,
 }
 
 impl Stage {
@@ -90,7 +90,7 @@ pub(crate) struct Running {
     /// Another call was answered with what there was to say of this one.
     pub(crate) shared: bool,
     /// How what it does can be undone.
-    pub(crate) undo: Option<UndoCall>,
+    pub(crate) undo: Option<Box<UndoCall>>,
     /// What it undoes, if it is the device's own call.
     pub(crate) undoes: Option<Undoes>,
     pub(crate) started: Instant,

@@ -24,7 +24,8 @@
 //! - [`Permit`] is made in [`confirm`] only. For a guarded tool that takes a question rendered from the arguments that
 //!   will run, heard to its end, and a later turn of local speech whose whole transcript reads as a yes. No model
 //!   output, tool result, note or reconnect is evidence.
-//! - A call has one answer, in the conversation that asked for it, or is closed with a reason.
+//! - A call has one answer, in the conversation that asked for it, or is closed with a reason. One of the device's own, which
+//!   undoes another, has none: a note tells of both.
 //! - "Speaking" and "heard" come from playout reports, never from what was queued.
 
 #![forbid(unsafe_code)]

@@ -142,6 +142,7 @@ fn as_value(tool: &ErasedTool) -> Value {
         "needs_result_now": tool.needs_result_now(),
         "timeout_s": tool.timeout().as_secs_f64(),
         "said_before_it_runs": spoken_first(tool),
+        "undone_by": tool.undone_by(),
         "parameters": tool.schema(),
         "rules": tool.rules(),
     })

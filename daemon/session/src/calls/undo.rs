@@ -26,7 +26,7 @@ impl Session {
         call: CallKey,
         name: &str,
         change: Change,
-        undo: Option<UndoCall>,
+        undo: Option<Box<UndoCall>>,
     ) -> bool {
         let Some(note) = answers::taken_back(name, change) else { return false };
         let Some(by) = undo else {
@@ -42,7 +42,7 @@ impl Session {
 
     /// Makes the call that undoes another, unless that must not be, or not by itself.
     fn undo(&mut self, undoes: &Undoes) -> bool {
-        let UndoCall { tool, args, .. } = &undoes.by;
+        let UndoCall { tool, args, .. } = &*undoes.by;
         let Some(mut spec) = self.catalog.spec(tool).filter(|spec| !is_guarded(spec) && !spec.ends_session)
         else {
             return false;

@@ -64,7 +64,7 @@ impl Ledger {
             dropped: false,
             shared: false,
             // What undoes is not undone in its turn.
-            undo: if undoes.is_none() { undo(&permit) } else { None },
+            undo: if undoes.is_none() { undo(&permit).map(Box::new) } else { None },
             undoes,
             started: now,
             due: now + spec.timeout,

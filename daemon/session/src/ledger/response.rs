@@ -78,7 +78,7 @@ pub(crate) struct Told {
     pub(crate) owes: Owes,
     pub(crate) change: Change,
     /// How that can be undone.
-    pub(crate) undo: Option<UndoCall>,
+    pub(crate) undo: Option<Box<UndoCall>>,
     /// How the tool that brought it takes a barge-in; `None` if no tool did.
     pub(crate) by: Option<OnBargeIn>,
     /// It may interrupt the model.
