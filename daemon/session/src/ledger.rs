@@ -255,6 +255,13 @@ impl Ledger {
         }
     }
 
+    /// The provider has taken back a call that had been given up: how it ends after all is told as of one taken back.
+    pub(crate) fn on_taken_back(&mut self, call: CallKey) {
+        if let Some(let_go) = self.loose.get_mut(&call) {
+            let_go.why = Loose::TakenBack;
+        }
+    }
+
     pub(crate) fn take_loose(&mut self, call: CallKey) -> Option<LetGo> {
         self.loose.remove(&call)
     }

@@ -69,6 +69,7 @@ impl Session {
                 let name = given.name.clone();
                 told = (given.told.change, given.told.undo.clone());
                 self.ledger.finished.on_unread(call);
+                self.ledger.on_taken_back(call);
                 name
             } else if let Some(Open { name, stage, .. }) = self.ledger.take(call) {
                 if let Stage::Running(mut running) = stage {
