@@ -233,6 +233,7 @@ impl Running {
             Output::Disconnect => self.disconnect(),
             Output::Send(intent) => {
                 if let Some((link, _)) = &self.link {
+                    self.driver.toolbox.on_sent(&intent);
                     link.send(intent);
                 }
             }
@@ -412,6 +413,7 @@ impl Running {
         let now = self.driver.clock.now();
         match told {
             Told::Begun(call) => self.feed(Input::EffectBegun { call }),
+            Told::Job(call) => self.feed(Input::BecameJob { call }),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),
@@ -431,6 +433,7 @@ impl Running {
                 self.feed(Input::Provider(ProviderEvent::ReplyAudio(pcm)));
             }
             Some(LinkEvent::Provider(event)) => self.feed(Input::Provider(event)),
+            Some(LinkEvent::Delivered(calls)) => self.driver.toolbox.on_delivered(&calls),
             Some(LinkEvent::Anomaly(text)) => {
                 warn!("{text}");
                 let now = self.driver.clock.now();
@@ -446,6 +449,7 @@ impl Running {
 
     fn on_closed(&mut self, failure: LinkFailure) {
         self.link = None;
+        self.driver.toolbox.on_link_lost();
         self.feed(Input::LinkClosed(failure));
         if let (None, Some(resume)) = (&self.link, self.dial_next.take()) {
             self.connect(resume);

@@ -27,7 +27,7 @@ pub const CHARS_MAX: usize = 3000;
 /// One thing worth keeping.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// The model asked for a call.
+    /// The model asked for a call, or the device made one of its own to undo another.
     Call {
         /// Which.
         call: CallKey,

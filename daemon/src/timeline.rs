@@ -111,6 +111,9 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::CallRun { call, name, grant } => {
             ("call.run", json!({"call": call.0, "name": name, "grant": grant.map(|grant| grant.0)}))
         }
+        Notice::CallMade { call, name, args, undoes } => {
+            ("call.made", json!({"call": call.0, "name": name, "args": args, "undoes": undoes.0}))
+        }
         Notice::CallAnswered { call, name, status, body, follow_up, latency, coalesced } => (
             "call.answered",
             json!({

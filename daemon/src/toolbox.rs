@@ -1,5 +1,6 @@
 //! Where calls run: the only place that reaches a tool's body, and only with a [`Permit`].
 
+mod deliveries;
 mod mailbox;
 
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use session::{
-    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall, Prepared, ToolSpec,
+    Catalog, ClientEvent, Effect, Intent, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall, Prepared,
+    ToolSpec, UndoCall,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -15,6 +17,7 @@ use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, T
 use tracing::error;
 use units::CallKey;
 
+use self::deliveries::Deliveries;
 use self::mailbox::Mailbox;
 use crate::identity::Identity;
 use crate::speech;
@@ -25,6 +28,8 @@ use crate::tooling::Tooling;
 pub enum Told {
     /// It passed its point of no return.
     Begun(CallKey),
+    /// It goes on as a job.
+    Job(CallKey),
     /// It shows something while it runs.
     Event(ClientEvent),
     /// It has the device say something while it runs.
@@ -43,6 +48,7 @@ pub struct Toolbox {
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
     mailbox: Arc<Mailbox>,
+    deliveries: Deliveries,
 }
 
 impl Toolbox {
@@ -56,6 +62,7 @@ impl Toolbox {
             running: JoinSet::new(),
             controls: BTreeMap::new(),
             mailbox: Arc::default(),
+            deliveries: Deliveries::default(),
         }
     }
 
@@ -107,6 +114,7 @@ impl Toolbox {
         let mailbox = Arc::clone(&self.mailbox);
         let (cx, control) = Cx::new(info, move |notice| mailbox.put(notice));
         self.controls.insert(call, control);
+        self.deliveries.on_run(call, &tool, permit.args());
         let run = run(&tool, &permit, cx);
         self.running.spawn(async move { (call, run.await) });
     }
@@ -118,6 +126,23 @@ impl Toolbox {
         }
     }
 
+    /// `intent` is handed to the link.
+    pub fn on_sent(&mut self, intent: &Intent) {
+        if let Intent::Answer(answers) = intent {
+            answers.iter().for_each(|answer| self.deliveries.on_sent(answer));
+        }
+    }
+
+    /// The answers to these calls were written to the provider: what their tools do after that begins. Inside a tokio runtime.
+    pub fn on_delivered(&mut self, calls: &[CallKey]) {
+        calls.iter().for_each(|call| self.deliveries.on_delivered(*call));
+    }
+
+    /// The link is gone: what was handed to it and not said to be delivered never will be.
+    pub fn on_link_lost(&mut self) {
+        self.deliveries.on_lost();
+    }
+
     /// What happens next. Safe to drop: nothing is lost.
     pub async fn told(&mut self) -> Told {
         loop {
@@ -127,6 +152,7 @@ impl Toolbox {
                 Some(done) = self.running.join_next() => match done {
                     Ok((call, shaped)) => {
                         self.controls.remove(&call);
+                        self.deliveries.on_done(call, shaped.status == Status::Success);
                         return Told::Done(call, outcome(call, shaped));
                     }
                     // `run` catches a tool's panic; this is one of our own around it. The session's deadline answers.
@@ -144,6 +170,8 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What it showed, while it ran and in its outcome.
     pub events: Vec<ClientEvent>,
+    /// It became a job: in a conversation it would have been answered then that it runs.
+    pub became_job: bool,
     /// What it had the device say.
     pub lines: Vec<String>,
     /// What it told the model outside of its outcome.
@@ -161,7 +189,7 @@ impl Trial {
             clip_after: None,
             silent_ok: false,
         };
-        Self { outcome, events: Vec::new(), lines: Vec::new(), notes: Vec::new() }
+        Self { outcome, events: Vec::new(), became_job: false, lines: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -170,15 +198,17 @@ pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> 
     let mut toolbox = Toolbox::new(tools.clone(), identity.clone());
     toolbox.dispatch(permit);
     let (mut events, mut lines, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut became_job = false;
     loop {
         match toolbox.told().await {
             Told::Begun(_) => {}
+            Told::Job(_) => became_job = true,
             Told::Event(event) => events.push(event),
             Told::Line(_, text) => lines.push(text),
             Told::Note(_, text) => notes.push(text),
             Told::Done(_, mut outcome) => {
                 events.append(&mut outcome.events);
-                return Trial { outcome, events, lines, notes };
+                return Trial { outcome, events, became_job, lines, notes };
             }
         }
     }
@@ -188,6 +218,7 @@ impl From<CallNotice> for Told {
     fn from(notice: CallNotice) -> Self {
         match notice {
             CallNotice::EffectBegun { call } => Self::Begun(call),
+            CallNotice::BecameJob { call } => Self::Job(call),
             CallNotice::Event { call, name, payload } => Self::Event(ClientEvent { call, name, payload }),
             CallNotice::Line { call, text } => Self::Line(call, text),
             CallNotice::Note { call, text } => Self::Note(call, text),
@@ -259,6 +290,19 @@ impl Catalog for Shelf {
         let tools = self.tools.current();
         let tool = tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
         prepare(tool, &self.identity, args)
+    }
+
+    fn undo(&self, name: &str, args: &Value) -> Option<UndoCall> {
+        let tools = self.tools.current();
+        let tool = tools.find(name)?;
+        let by = tools.find(tool.undone_by()?)?;
+        match tool.undo(args)? {
+            Ok(args) => Some(UndoCall { tool: by.name().to_owned(), shown: by.masked(&args), args }),
+            Err(fault) => {
+                error!(tool = name, fault, "how it is undone cannot be told");
+                None
+            }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::set::{ErasedTool, ToolSet};
 mod faults;
 mod lint;
 pub(crate) mod sample;
+mod undo;
 
 use faults::faults_of;
 
@@ -137,6 +138,7 @@ impl ToolSetBuilder {
         let mut faults = Vec::new();
         let mut tools = Vec::new();
         let mut seen: BTreeMap<String, Origin> = BTreeMap::new();
+        let order: Vec<String> = self.declarations.iter().map(|tool| tool.name.clone()).collect();
         for mut declaration in self.declarations {
             let name = declaration.name.clone();
             let mut warn = |text| warnings.push(BuildWarning { tool: Some(name.clone()), text });
@@ -169,7 +171,13 @@ impl ToolSetBuilder {
             }
             faults.extend(found.into_iter().map(|fault| BuildError { tool: name.clone(), fault }));
         }
+        let undone = tools.iter().filter_map(|tool| {
+            let fault = undo::fault(tool, &tools, &seen)?;
+            Some(BuildError { tool: tool.name().to_owned(), fault })
+        });
+        faults.extend(undone);
         if !faults.is_empty() {
+            faults.sort_by_key(|fault| order.iter().position(|name| *name == fault.tool));
             return Err(BuildErrors(faults));
         }
         warnings.extend(lint::doubts_about_all(&tools));

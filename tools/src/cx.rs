@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -41,6 +41,11 @@ pub struct CallInfo {
 pub enum CallNotice {
     /// The call is past its point of no return. Sent before anything irreversible happens.
     EffectBegun {
+        /// Which call.
+        call: CallKey,
+    },
+    /// The call will take longer than a person waits: it is answered at once that it runs. Sent once.
+    BecameJob {
         /// Which call.
         call: CallKey,
     },
@@ -85,6 +90,8 @@ struct Shared {
     info: CallInfo,
     phase: Mutex<Phase>,
     cancelled: watch::Sender<bool>,
+    /// When it became a job, if it did.
+    job_since: OnceLock<Instant>,
     /// Lines and notes so far.
     said: AtomicU32,
     notify: Box<dyn Fn(CallNotice) + Send + Sync>,
@@ -106,6 +113,7 @@ impl Cx {
             info,
             phase: Mutex::new(Phase::Open),
             cancelled: watch::Sender::new(false),
+            job_since: OnceLock::new(),
             said: AtomicU32::new(0),
             notify: Box::new(notify),
         });
@@ -187,6 +195,22 @@ impl Cx {
             *phase = Phase::Cancelled;
         }
         begun
+    }
+
+    /// Says that it will take longer than a person waits: the call is answered at once that it is running, and its result is
+    /// told when it comes, as with [`crate::ToolBuilder::job`]. Nothing else changes: it must have ended by
+    /// [`Cx::deadline`], and a person who speaks over it stops it or does not, as ever. Nothing happens a second time, in a
+    /// call that was answered that it runs, or in one that was cancelled, answered or given up. A call that ends the
+    /// session cannot become one.
+    pub fn become_job(&self) {
+        if *lock(&self.0.phase) != Phase::Cancelled && self.0.job_since.set(Instant::now()).is_ok() {
+            (self.0.notify)(CallNotice::BecameJob { call: self.call() });
+        }
+    }
+
+    /// When it became a job, if it did.
+    pub(crate) fn job_since(&self) -> Option<Instant> {
+        self.0.job_since.get().copied()
     }
 
     /// Shows an event on the device's screen at once, while the call runs. A payload that JSON cannot carry is dropped
@@ -330,6 +354,19 @@ mod tests {
         assert_eq!(heard[0], CallNotice::Line { call: CallKey(7), text: "The drawer opens.".to_owned() });
         assert!(heard[1..].iter().all(|notice| matches!(notice, CallNotice::Note { .. })));
         assert_eq!(heard.len(), 8);
+    }
+
+    #[test]
+    fn row_114_a_call_becomes_a_job_once_and_not_when_it_was_stopped() {
+        let (cx, control, heard) = call();
+        cx.become_job();
+        cx.clone().become_job();
+        assert_eq!(*lock(&heard), [CallNotice::BecameJob { call: CallKey(7) }]);
+        assert!(control.cancel(), "it can be stopped as before");
+        let (cx, control, heard) = call();
+        control.cancel();
+        cx.become_job();
+        assert!(lock(&heard).is_empty() && cx.job_since().is_none());
     }
 
     #[tokio::test]

@@ -16,13 +16,18 @@ use crate::cx::Cx;
 use crate::handler::{HalMap, Need};
 use crate::result::{RawOutcome, ToolError};
 
+mod after;
 mod gate;
 mod marks;
+mod undo;
 
+pub use after::Delivered;
+pub(crate) use after::Hook;
 pub use gate::Gate;
 pub(crate) use gate::{ErasedGate, is_placeholder};
 pub(crate) use marks::Marks;
 pub use marks::{BUDGET_DEFAULT, OnBargeIn, Origin, PreCall};
+pub(crate) use undo::Undo;
 
 /// Time from dispatch to answer where neither a tool nor its set says: long enough for a slow bus, short enough to wait for
 /// in silence.
@@ -53,6 +58,8 @@ pub struct Declaration {
     pub(crate) rules: Option<String>,
     pub(crate) on_failure: Option<String>,
     pub(crate) marks: Marks,
+    pub(crate) undo: Option<Undo>,
+    pub(crate) after: Option<Hook>,
     pub(crate) origin: Origin,
     /// `None` until the set is built, where the tool says nothing about it.
     pub(crate) timeout: Option<Duration>,
@@ -139,6 +146,8 @@ impl<A: 'static> ToolBuilder<A> {
             rules: None,
             on_failure: None,
             marks: Marks::default(),
+            undo: None,
+            after: None,
             origin: Origin::Native,
             timeout: None,
             needs,

@@ -80,7 +80,9 @@ pub use args::{canonical, parse_arguments};
 pub use build::sample::SENTENCE_CHARS_MAX;
 pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx, SAID_CHARS_MAX, SAID_MAX};
-pub use declare::{BUDGET_DEFAULT, Declaration, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder};
+pub use declare::{
+    BUDGET_DEFAULT, Declaration, Delivered, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder,
+};
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
 pub use import::{ImportError, import_schema};
 pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};

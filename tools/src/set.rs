@@ -17,7 +17,7 @@ use crate::BoxFuture;
 use crate::args::{Checks, Unknown, mask};
 use crate::build::{BuildWarning, ToolSetBuilder};
 use crate::cx::Cx;
-use crate::declare::{Declaration, Effect, Marks, Origin, ToolBuilder};
+use crate::declare::{Declaration, Effect, Hook, Marks, Origin, ToolBuilder, Undo};
 use crate::handler::HalMap;
 use crate::result::{IntoResult, RawOutcome, ToolError};
 use crate::shape::{Shaped, shape};
@@ -134,6 +134,14 @@ impl ErasedTool {
         &self.0.declaration.marks
     }
 
+    pub(crate) fn declared_undo(&self) -> Option<&Undo> {
+        self.0.declaration.undo.as_ref()
+    }
+
+    pub(crate) fn declared_after(&self) -> Option<&Hook> {
+        self.0.declaration.after.as_ref()
+    }
+
     /// Its rules for the prompt.
     #[must_use]
     pub fn rules(&self) -> Option<&str> {
@@ -222,13 +230,13 @@ impl ErasedTool {
         Box::pin(async move {
             let begun = Instant::now();
             let outcome = tool.bounded(args, &cx).await;
-            tool.measured(begun.elapsed());
+            tool.measured(cx.job_since().unwrap_or_else(Instant::now).saturating_duration_since(begun));
             let Declaration { name, on_failure, marks, .. } = &tool.0.declaration;
             shape(name, outcome.map(|result| result.without(&marks.hidden)), on_failure.as_deref())
         })
     }
 
-    /// One line for a tool that kept a person waiting. Nobody waits for a job.
+    /// One line for a tool that kept a person waiting. Nobody waits for a job, nor for a call from where it became one.
     fn measured(&self, took: Duration) {
         let Marks { budget, job, .. } = *self.marks();
         if took > budget && !job {
@@ -261,21 +269,29 @@ impl ErasedTool {
 
     /// Runs the body with its panics caught: those of the function itself and those of its future.
     async fn guarded(&self, args: Value, cx: &Cx) -> RawOutcome {
-        let mut body = Box::pin(async { self.call(args, cx).await });
-        poll_fn(move |task| match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(task))) {
-            Ok(poll) => poll,
+        match self.unwound(async { self.call(args, cx).await }).await {
+            Some(outcome) => outcome,
+            // Past the point of no return nobody can say what was done.
+            None if cx.close() => Err(ToolError::unknown()),
+            None => Err(ToolError::private()),
+        }
+    }
+
+    /// Runs a future of the integrator's. `None` if it panicked, which is logged.
+    pub(crate) async fn unwound<R>(&self, work: impl Future<Output = R>) -> Option<R> {
+        let mut work = Box::pin(work);
+        poll_fn(move |task| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))) {
+            Ok(poll) => poll.map(Some),
             Err(payload) => {
                 self.panicked(payload.as_ref());
-                // Past the point of no return nobody can say what was done.
-                let error = if cx.close() { ToolError::unknown() } else { ToolError::private() };
-                Poll::Ready(Err(error))
+                Poll::Ready(None)
             }
         })
         .await
     }
 
-    /// Runs a piece of the integrator's gate with its panics caught.
-    fn caught<R>(&self, work: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+    /// Runs a piece of the integrator's declaration with its panics caught.
+    pub(crate) fn caught<R>(&self, work: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
             self.panicked(payload.as_ref());
             Err(format!("the {} tool failed", self.name()))

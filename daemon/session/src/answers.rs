@@ -175,15 +175,38 @@ pub(crate) fn written_call(name: &str) -> String {
     )
 }
 
-/// What the model is told of a call that it took back, if there is anything to tell.
-pub(crate) fn taken_back_note(name: &str, change: Change) -> Option<String> {
+/// What became of a call that the model took back, if there is anything to tell.
+pub(crate) fn taken_back(name: &str, change: Change) -> Option<String> {
     match change {
         Change::Nothing => None,
-        Change::Made => Some(format!("[{name} had already been carried out when it was cancelled]")),
-        Change::Doubtful => Some(format!(
-            "[{name} had already begun when it was cancelled; whether it finished is not known]"
-        )),
+        Change::Made => Some(format!("{name} had already been carried out when it was cancelled")),
+        Change::Doubtful => {
+            Some(format!("{name} had already begun when it was cancelled; whether it finished is not known"))
+        }
     }
+}
+
+/// The same, and what came of undoing it by a call of `tool`.
+pub(crate) fn undone(taken_back: &str, tool: &str, status: OutcomeStatus, body: &Value) -> String {
+    match status {
+        OutcomeStatus::Success => format!("{taken_back}, and {tool} has undone it: {body}"),
+        OutcomeStatus::Error | OutcomeStatus::Cancelled => {
+            format!("{taken_back}. {tool} was to undo it and has not: {body}")
+        }
+        OutcomeStatus::Unknown => {
+            format!("{taken_back}. {tool} was to undo it; whether it has is not known: {body}")
+        }
+    }
+}
+
+/// How the model may have it undone.
+pub(crate) fn how_to_undo(tool: &str, args: &Value) -> String {
+    format!("If it should not stand, call {tool} with {args}")
+}
+
+/// A note of ours, told from what a tool or a person says.
+pub(crate) fn in_brackets(note: &str) -> String {
+    format!("[{note}]")
 }
 
 /// What the model is told of a call that was given up and `answered` as such, if there is anything to add.

@@ -5,6 +5,7 @@ mod jobs;
 mod run;
 mod said;
 mod stop;
+mod undo;
 
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Session {
                 latency: Duration::ZERO,
                 coalesced: false,
             });
-            refused.push(Answer { id, name, body, follow_up: FollowUp::Silent });
+            refused.push(Answer { call, id, name, body, follow_up: FollowUp::Silent });
         }
         if !refused.is_empty() {
             self.cx.emit(Output::Send(Intent::Answer(refused)));
@@ -170,7 +171,7 @@ impl Session {
             self.ledger.keep(key, Open { name, response, stage: Stage::Copy(original) });
             return;
         }
-        if self.ledger.is_job(&spec.name, &digest) {
+        if self.ledger.share_job(&spec.name, &digest) {
             self.ledger.fill(key, name, Told::ours(answers::running(), Owes::SpeechIfNone));
             return;
         }
@@ -188,7 +189,7 @@ impl Session {
                 let settle = if waits_for_speech(&spec) { self.cx.config.settle } else { Duration::ZERO };
                 let mark = if spec.run_when_heard { self.playout.mark() } else { None };
                 let after = mark.map(|mark| (mark, self.cx.now + self.cx.config.patience.heard));
-                let queued = Queued { permit, spec, settled_at: self.cx.now + settle, after };
+                let queued = Queued { permit, spec, settled_at: self.cx.now + settle, after, undoes: None };
                 self.ledger.keep(key, Open { name, response, stage: Stage::Queued(Box::new(queued)) });
             }
             Verdict::Answer(body, owes) => self.ledger.fill(key, name, Told::ours(body, owes)),

@@ -16,7 +16,7 @@ use units::{CallKey, Epoch, Instant, TurnId};
 use crate::confirm::{Permit, Proposal};
 use crate::playout::Mark;
 use crate::snapshot::OpenCall;
-use crate::tool::{Effect, OutcomeStatus, ToolSpec};
+use crate::tool::{Effect, OutcomeStatus, ToolSpec, UndoCall};
 
 pub(crate) use finished::{Again, Finished, Recalled};
 pub(crate) use response::{Change, Given, Owes, Place, Response, Step, Told};
@@ -52,6 +52,26 @@ pub(crate) struct Queued {
     pub(crate) settled_at: Instant,
     /// Nor before this was heard, for so long.
     pub(crate) after: Option<(Mark, Instant)>,
+    /// What it undoes, if it is the device's own call.
+    pub(crate) undoes: Option<Undoes>,
+}
+
+/// What a call of the device's own is to undo.
+#[derive(Clone)]
+pub(crate) struct Undoes {
+    /// The call that did it.
+    pub(crate) call: CallKey,
+    /// The tool's name.
+    pub(crate) name: String,
+    /// How it is undone.
+    pub(crate) by: Box<UndoCall>,
+}
+
+impl Stage {
+    /// The device's own call, which waits to run. No person and no provider has a say in that.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Queued(queued) if queued.undoes.is_some())
+    }
 }
 
 /// What is remembered of a call while its tool has it.
@@ -68,6 +88,12 @@ pub(crate) struct Running {
     pub(crate) begun: bool,
     /// The provider may have dropped it without a word, and its answer with it.
     pub(crate) dropped: bool,
+    /// Another call was answered with what there was to say of this one.
+    pub(crate) shared: bool,
+    /// How what it does can be undone.
+    pub(crate) undo: Option<Box<UndoCall>>,
+    /// What it undoes, if it is the device's own call.
+    pub(crate) undoes: Option<Undoes>,
     pub(crate) started: Instant,
     /// When it should have ended.
     pub(crate) due: Instant,
@@ -231,6 +257,13 @@ impl Ledger {
         }
     }
 
+    /// The provider has taken back a call that had been given up: how it ends after all is told as of one taken back.
+    pub(crate) fn on_taken_back(&mut self, call: CallKey) {
+        if let Some(let_go) = self.loose.get_mut(&call) {
+            let_go.why = Loose::TakenBack;
+        }
+    }
+
     pub(crate) fn take_loose(&mut self, call: CallKey) -> Option<LetGo> {
         self.loose.remove(&call)
     }
@@ -246,6 +279,14 @@ impl Ledger {
     ) -> Option<InTheWay> {
         if spec.effect == Effect::Read || spec.repeatable {
             return None;
+        }
+        // One that is being undone is as one that is being stopped: what comes after that is done anew.
+        let undone = self.jobs.values().find(|job| {
+            let undoes = job.undoes.as_ref();
+            undoes.is_some_and(|undoes| self.finished.of(undoes.call) == Some((&spec.name, digest)))
+        });
+        if let Some(undoing) = undone.filter(|undoing| now < undoing.due) {
+            return Some(InTheWay::Stopping { until: undoing.due });
         }
         let equal = self.loose.values().filter(|let_go| {
             let running = &let_go.running;

@@ -24,7 +24,8 @@
 //! - [`Permit`] is made in [`confirm`] only. For a guarded tool that takes a question rendered from the arguments that
 //!   will run, heard to its end, and a later turn of local speech whose whole transcript reads as a yes. No model
 //!   output, tool result, note or reconnect is evidence.
-//! - A call has one answer, in the conversation that asked for it, or is closed with a reason.
+//! - A call has one answer, in the conversation that asked for it, or is closed with a reason. One of the device's own, which
+//!   undoes another, has none: a note tells of both.
 //! - "Speaking" and "heard" come from playout reports, never from what was queued.
 
 #![forbid(unsafe_code)]
@@ -73,7 +74,7 @@ pub use seam::{
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
 pub use tool::{
-    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec,
+    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec, UndoCall,
 };
 
 /// Something that happened.
@@ -129,6 +130,11 @@ pub enum Input {
     },
     /// A dispatched call is past its point of no return: a barge-in can no longer cancel it.
     EffectBegun {
+        /// Which.
+        call: CallKey,
+    },
+    /// The tool of a dispatched call says that it will take longer than a person waits: it goes on as a job.
+    BecameJob {
         /// Which.
         call: CallKey,
     },

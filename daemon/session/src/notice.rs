@@ -77,6 +77,17 @@ pub enum Notice {
         /// The arguments, as the model wrote them.
         args: Value,
     },
+    /// The device makes a call of its own. It has no answer.
+    CallMade {
+        /// Its key in the ledger.
+        call: CallKey,
+        /// The tool's name.
+        name: String,
+        /// Its arguments.
+        args: Value,
+        /// The call whose effect it undoes: the provider had taken that back.
+        undoes: CallKey,
+    },
     /// A call's id had been seen before. It is ignored: it has, or had, its one answer.
     DuplicateCall {
         /// The provider's id.

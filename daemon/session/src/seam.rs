@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use units::Pcm;
+use units::{CallKey, Pcm};
 
 /// What a provider and model can do. Data, chosen by the adapter when it knows the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub enum FollowUp {
 /// The one answer to one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
+    /// The call in the session's ledger. For whoever waits for its delivery; no provider is told.
+    pub call: CallKey,
     /// The provider's id, echoed.
     pub id: Option<String>,
     /// The tool's name, echoed.

@@ -153,6 +153,7 @@ impl Session {
             Input::Provider(event) => self.on_provider(event),
             Input::Outcome { call, outcome } => self.on_outcome(call, outcome),
             Input::EffectBegun { call } => self.on_effect_begun(call),
+            Input::BecameJob { call } => self.on_became_job(call),
             Input::CallLine { call, text } => self.on_call_line(call, text),
             Input::CallNote { call, text } => self.on_call_note(call, text),
         }

@@ -116,6 +116,17 @@ pub struct Prepared {
     pub slots: Vec<String>,
 }
 
+/// The call that undoes what another has done: another tool of the same catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UndoCall {
+    /// Its name.
+    pub tool: String,
+    /// Its arguments, as [`Catalog::prepare`] takes them.
+    pub args: Value,
+    /// The same as they may be shown.
+    pub shown: Value,
+}
+
 /// Knowledge of the tools: no I/O, no clock. Only [`Catalog::view`] changes with time.
 pub trait Catalog: Send {
     /// The facts of the tool called `name`, if there is one.
@@ -130,6 +141,11 @@ pub trait Catalog: Send {
     /// # Errors
     /// One text for the model that names every fault by JSON pointer.
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String>;
+
+    /// What undoes a call of the tool `name` with these canonical arguments, if its tool says.
+    fn undo(&self, _name: &str, _args: &Value) -> Option<UndoCall> {
+        None
+    }
 }
 
 /// How a tool's run ended.

@@ -167,6 +167,7 @@ fn as_value(tool: &ErasedTool) -> Value {
         "needs_result_now": tool.needs_result_now(),
         "timeout_s": tool.timeout().as_secs_f64(),
         "said_before_it_runs": spoken_first(tool),
+        "undone_by": tool.undone_by(),
         "parameters": tool.schema(),
         "rules": tool.rules(),
     })
@@ -216,10 +217,16 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
         },
     };
     let started = Instant::now();
-    let Trial { outcome, events, lines, notes } = runtime.block_on(run_alone(tools, &identity, permit));
+    let Trial { outcome, events, became_job, lines, notes } =
+        runtime.block_on(run_alone(tools, &identity, permit));
     let elapsed_ms = millis(started.elapsed());
     for event in &events {
         note(format_args!("screen event {}: {}", event.name, event.payload));
+    }
+    if became_job {
+        note(
+            "it becomes a job: in a conversation it is answered at once that it runs, and this is told when it comes",
+        );
     }
     for line in &lines {
         note(format_args!("the device says: {line}"));

@@ -133,6 +133,9 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
             (Who::Device, format!("{what} heard {end}: {} ms", heard.as_millis()))
         }
         Notice::CallArrived { call, name, args } => (Who::Model, format!("calls {name}({args}) [{call}]")),
+        Notice::CallMade { call, name, args, undoes } => {
+            (Who::Device, format!("calls {name}({args}) [{call}] to undo [{undoes}]"))
+        }
         Notice::DuplicateCall { id, name } => {
             (Who::Model, format!("repeats call id {id} of {name}: ignored"))
         }

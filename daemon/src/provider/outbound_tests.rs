@@ -1,6 +1,8 @@
 //! What is written, exactly, by model family.
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+use units::CallKey;
+
 use super::*;
 use crate::provider::{Compression, Secret, ServerVad};
 
@@ -128,7 +130,7 @@ fn capabilities_follow_the_family_and_the_tools() {
 }
 
 fn answer(name: &str, follow_up: FollowUp, body: Value) -> Answer {
-    Answer { id: Some("call-1".into()), name: name.into(), body, follow_up }
+    Answer { call: CallKey(1), id: Some("call-1".into()), name: name.into(), body, follow_up }
 }
 
 /// The one function response that `model` is sent for `answer`.

@@ -62,7 +62,7 @@ impl LinkHandle {
     }
 
     /// Ends the link: sends the intents that wait, then close code 1000, and waits at most a second for the peer.
-    /// [`super::LinkEvent::Closed`] follows; no other event does.
+    /// [`super::LinkEvent::Closed`] follows, and before it no other event than [`super::LinkEvent::Delivered`].
     pub fn close(&self) {
         self.shared.end(Ending::Requested);
     }

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use session::{LinkFailure, ProviderEvent};
+use session::{Intent, LinkFailure, ProviderEvent};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, error::ProtocolError};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use units::CallKey;
 
 use super::close::{self, Stage};
 use super::connect::{ByteStream, Connect};
@@ -71,6 +72,8 @@ pub enum LinkEvent {
     Opened,
     /// The provider said something.
     Provider(ProviderEvent),
+    /// The answers to these calls were written to the connection, and taken by the system.
+    Delivered(Vec<CallKey>),
     /// The provider said something that was ignored. One line for a log.
     Anomaly(String),
     /// The connection ended, or could not be made. The last event.
@@ -244,6 +247,12 @@ impl Running {
                 let Some(message) = message else { continue };
                 if let Err(error) = self.say(sink, &mut log, message).await {
                     return self.write_failed(&error).await;
+                }
+                if let Waiting::Intent(Intent::Answer(answers)) = waiting {
+                    let calls = answers.iter().map(|answer| answer.call).collect();
+                    if let Err(end) = self.tell(LinkEvent::Delivered(calls)) {
+                        return end;
+                    }
                 }
             }
             if let Some((ending, _)) = self.shared.ending() {

@@ -113,15 +113,17 @@ async fn ended(mut events: LinkEvents) -> (Vec<LinkEvent>, LinkFailure) {
                 assert_eq!(events.recv().await, None, "nothing follows Closed");
                 return (before, failure);
             }
-            event @ (LinkEvent::Opened | LinkEvent::Provider(_) | LinkEvent::Anomaly(_)) => {
-                before.push(event)
-            }
+            event @ (LinkEvent::Opened
+            | LinkEvent::Provider(_)
+            | LinkEvent::Delivered(_)
+            | LinkEvent::Anomaly(_)) => before.push(event),
         }
     }
 }
 
 fn answer(name: &str) -> Intent {
     Intent::Answer(vec![Answer {
+        call: CallKey(1),
         id: Some("call-1".into()),
         name: name.into(),
         body: json!({"kg": 12.5}),
@@ -163,6 +165,7 @@ async fn a_conversation_with_every_family() {
         handle.send(answer("read_scale"));
         let response = server.hear().await.unwrap()["toolResponse"]["functionResponses"][0].clone();
         assert_eq!((&response["id"], &response["response"]["kg"]), (&json!("call-1"), &json!(12.5)));
+        assert_eq!(events.recv().await, Some(LinkEvent::Delivered(vec![CallKey(1)])));
 
         handle.send(Intent::Note("the door is open".into()));
         if outbound::capabilities(&config(model)).takes_notes {
@@ -232,7 +235,9 @@ async fn a_key_that_the_peer_echoes_reaches_neither_an_event_nor_a_record() {
     while server.hear().await.is_some() {}
     drop(server);
     let (before, _) = ended(events).await;
-    assert_eq!(before.len(), 2 + 3 * 5 + 3, "{before:?}");
+    let delivered = LinkEvent::Delivered(vec![CallKey(1)]);
+    assert_eq!(before.iter().filter(|event| **event == delivered).count(), 1);
+    assert_eq!(before.len(), 2 + 3 * 5 + 3 + 1, "{before:?}");
     let client = std::fs::read_to_string(dir.join("client-1.jsonl")).unwrap();
     let server = std::fs::read_to_string(dir.join("server-1.jsonl")).unwrap();
     for told in [format!("{before:?}"), client, server] {

@@ -83,7 +83,7 @@ impl Keeper {
     }
 
     fn of_notice(&mut self, at: Instant, notice: &Notice) -> Vec<Record> {
-        if let Notice::CallArrived { call, name, args } = notice {
+        if let Notice::CallArrived { call, name, args } | Notice::CallMade { call, name, args, .. } = notice {
             return self.arrived(at, *call, name, args).into();
         }
         if let Notice::CallRun { call, .. } = notice {

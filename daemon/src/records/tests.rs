@@ -129,6 +129,23 @@ fn row_91_a_call_is_recorded_with_its_url_and_its_result_with_the_time_that_the_
 }
 
 #[test]
+fn a_call_of_the_devices_own_is_recorded_as_any_other_and_is_no_request_of_the_model() {
+    let mut watch = Watch::new();
+    let (name, args) = ("look".to_owned(), json!({"pin": "1234", "door": "3"}));
+    watch.notice(ms(1_000), Notice::CallMade { call: A, name, args, undoes: CallKey(7) });
+    watch.runs(1_000, "look");
+    watch.ends(1_250, OutcomeStatus::Success, json!({"status": "success"}));
+    watch.notice(ms(2_000), Notice::Ended { by: "daemon" });
+    let lines = watch.lines();
+    assert_eq!(lines[0], r#"tool.call {"args":{"door":"3","pin":"***"},"call":1,"name":"look"}"#);
+    assert!(
+        lines[2].starts_with(r#"tool.result {"call":1,"latency_ms":250,"level":"info","name":"look""#),
+        "{lines:#?}"
+    );
+    assert!(!lines.iter().any(|line| line.contains(r#""of":"model""#)), "{lines:#?}");
+}
+
+#[test]
 fn row_91_whatever_is_neither_success_nor_2xx_is_a_warning() {
     for (body, level) in [
         (json!({"status": "success"}), "info"),

@@ -9,7 +9,7 @@ use tracing::warn;
 
 /// Events that may wait: more than a screen shows between two turns of the driver, which takes them in microseconds. Where
 /// they are more, the newest takes the place of the oldest of its name, or is dropped if it is the first of its name: what a
-/// screen shows is what was true last. Everything else is bounded by its call ([`tools::SAID_MAX`], one point of no return).
+/// screen shows is what was true last. Everything else is bounded by its call ([`tools::SAID_MAX`], one point of no return, one job).
 const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Mailbox {
                 waiting.push_front(notice);
                 None
             }
-            CallNotice::Line { .. } | CallNotice::Note { .. } => {
+            CallNotice::BecameJob { .. } | CallNotice::Line { .. } | CallNotice::Note { .. } => {
                 waiting.push_back(notice);
                 None
             }

@@ -28,7 +28,7 @@ impl Mask {
 
     /// The same without what is hidden.
     pub(super) fn notice(&mut self, mut notice: Notice) -> Notice {
-        if let Notice::CallArrived { name, args, .. } = &mut notice {
+        if let Notice::CallArrived { name, args, .. } | Notice::CallMade { name, args, .. } = &mut notice {
             *args = self.args(name, args);
         } else if let Notice::GatePending { tool, summary, .. } = &mut notice {
             if self.hides(tool) {

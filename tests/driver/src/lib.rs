@@ -60,6 +60,8 @@
 //! - **The clock**: [`advance`](Driver::advance). **The device**: [`stops`](Driver::stops) and
 //!   [`restarts`](Driver::restarts).
 //!
+//! What is sent is delivered at once, unless the link is down: what a tool does after that begins there.
+//!
 //! What came of it: [`agent_is_heard`](Driver::agent_is_heard) for speech, lines and clips,
 //! [`screen_shows`](Driver::screen_shows), [`expect_effects`](Driver::expect_effects), [`turn`](Driver::turn),
 //! [`next_context`](Driver::next_context), [`wire`](Driver::wire), [`timeline`](Driver::timeline),

@@ -265,13 +265,14 @@ mod tests {
     use serde_json::json;
     use session::{Answer, FollowUp};
     use tools::ToolSet;
+    use units::CallKey;
 
     use super::*;
     use crate::script::Script;
 
     fn answer(id: Option<&str>) -> Intent {
         let (id, name, body) = (id.map(str::to_owned), "weigh".to_owned(), json!({}));
-        Intent::Answer(vec![Answer { id, name, body, follow_up: FollowUp::Silent }])
+        Intent::Answer(vec![Answer { call: CallKey(1), id, name, body, follow_up: FollowUp::Silent }])
     }
 
     /// Whether `d` finds fault with this answer.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use session::{Answer, Capabilities, EarlierCall, FollowUp, Intent};
 use tools::{Secret, ToolSet, build_instruction};
+use units::CallKey;
 use voiced::provider::{Declaration, GeminiConfig};
 use voiced::tooling::declarations;
 
@@ -171,7 +172,8 @@ impl Script {
             schema: json!({"type": "object"}),
             blocking: false,
         }];
-        let answer = Answer { id: None, name, body: json!({}), follow_up: FollowUp::Silent };
+        let answer =
+            Answer { call: CallKey(0), id: None, name, body: json!({}), follow_up: FollowUp::Silent };
         let written = config.message(&Intent::Answer(vec![answer])).as_deref().map(parsed);
         written.is_some_and(|message| {
             message["toolResponse"]["functionResponses"][0].get("scheduling").is_some()

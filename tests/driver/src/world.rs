@@ -232,6 +232,7 @@ impl Driver {
                 }
                 self.feed(Input::EffectBegun { call });
             }
+            Told::Job(call) => self.feed(Input::BecameJob { call }),
             Told::Event(event) => self.show(&Moment::Event(&event)),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
@@ -328,6 +329,12 @@ impl Driver {
             self.send(message);
         }
         self.log.context.push(script::seam(intent));
+        // What is sent is written at once here.
+        self.toolbox.on_sent(intent);
+        if let Intent::Answer(answers) = intent {
+            let calls: Vec<CallKey> = answers.iter().map(|answer| answer.call).collect();
+            self.toolbox.on_delivered(&calls);
+        }
     }
 
     fn on_notice(&mut self, notice: &Notice) {

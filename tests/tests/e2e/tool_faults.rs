@@ -1,10 +1,11 @@
-//! Tools that panic, hang, or bring nothing: each call has its one answer, and the daemon goes on.
+//! Tools that panic, hang, bring nothing, or do something after it: each call has its one answer, and the daemon goes on.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use e2e::Talk;
 use serde_json::Value;
-use tools::{Cx, Effect, ErasedTool, ToolResult, ToolSetBuilder};
+use tools::{Cx, Delivered, Effect, ErasedTool, ToolResult, ToolSetBuilder};
 
 fn with_bad_tools(tools: ToolSetBuilder) -> ToolSetBuilder {
     let schema = || serde_json::json!({"type": "object", "properties": {}});
@@ -69,4 +70,42 @@ fn every_call_of_a_bad_tool_is_answered_once_and_the_next_one_works() {
     assert!(answer("read_warehouse_sensors").contains("/zone"), "{}", answer("read_warehouse_sensors"));
     let reply = audio::find::Recording::new(&seen.heard).find(&seen.said("hello"), Duration::ZERO);
     assert!(reply.is_some(), "the conversation goes on");
+}
+
+#[test]
+fn row_137_what_follows_a_delivery_is_done_once_the_answer_was_written() {
+    let scenario = r#"
+        name = "delivered"
+        [[turn]]
+        hears = "Hello there."
+        steps = [
+            { calls = [{ name = "restart", args = { n = 1 } }, { name = "restart", args = { n = 2 } }] },
+            { await_answer = true },
+            { call = { name = "restart", args = { n = 3 } } },
+            { after_answer = [{ say = "hello" }], expect_status = "success" },
+        ]
+    "#;
+    let followed = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&followed);
+    let with_restart = move |tools: ToolSetBuilder| {
+        let log = Arc::clone(&log);
+        let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let restart =
+            ErasedTool::dynamic("restart", "Starts anew.", schema, |args: Value, _: Cx| async move {
+                if args["n"] == 2 { ToolResult::error("not now") } else { ToolResult::ok("It starts anew.") }
+            });
+        let follows = move |delivered: Delivered<Value>| {
+            log.lock().expect("no test panics with it").push((delivered.args["n"].clone(), delivered.answer));
+            std::future::ready(())
+        };
+        tools.tool(restart.effect(Effect::Local).needs_result_now().after_delivery(follows))
+    };
+    let seen =
+        Talk::written("delivered", scenario).tools(with_restart).says(1_500, "hello").lasting(12).run();
+    seen.assert_clean();
+    assert_eq!(seen.statuses("restart"), ["success", "error", "success"]);
+    let followed = followed.lock().expect("no test panics with it");
+    let numbers: Vec<_> = followed.iter().map(|(n, _)| n.clone()).collect();
+    assert_eq!(numbers, [1, 3], "{followed:?}");
+    assert!(followed.iter().all(|(_, answer)| answer["message"] == "It starts anew."), "{followed:?}");
 }

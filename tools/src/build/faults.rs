@@ -114,6 +114,12 @@ fn mark_faults(tool: &Declaration) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if marks.job && tool.after.is_some() {
+        faults.push(
+            "it is a job and does something after delivery, yet a job's result is a note and is never delivered: leave one out"
+                .to_owned(),
+        );
+    }
     if marks.lane.as_deref().is_some_and(|lane| lane.trim().is_empty()) {
         faults.push("its lane has no name: call it after the hardware it guards".to_owned());
     }

@@ -18,19 +18,21 @@ const MADE_UP_MAX: u64 = 100;
 /// The sentence for a sample of the arguments. `None` if there is no gate, or no sample fits the tool: what it takes cannot
 /// be guessed then.
 pub(crate) fn sentence(tool: &ErasedTool) -> Option<String> {
-    tool.summary(&arguments(tool)?)?.ok()
+    tool.summary(&asked_about(tool)?)?.ok()
 }
 
-fn arguments(tool: &ErasedTool) -> Option<Value> {
-    if !tool.is_gated() {
-        return None;
-    }
+fn asked_about(tool: &ErasedTool) -> Option<Value> {
+    if tool.is_gated() { arguments(tool) } else { None }
+}
+
+/// Arguments that fit the tool, if such can be made up.
+pub(super) fn arguments(tool: &ErasedTool) -> Option<Value> {
     TEXTS.iter().find_map(|text| tool.prepare(&sample(tool.schema(), text)).ok())
 }
 
 /// What is wrong with the sentence that a person would be asked with, as far as a sample shows it.
 pub(super) fn fault(tool: &ErasedTool) -> Option<String> {
-    let args = arguments(tool)?;
+    let args = asked_about(tool)?;
     let sentence = match tool.summary(&args)? {
         Ok(sentence) => sentence,
         Err(fault) => {

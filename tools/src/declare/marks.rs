@@ -160,7 +160,8 @@ impl<A: 'static> ToolBuilder<A> {
     }
 
     /// Takes longer than a person waits: the call is answered at once that it is running, and its result is told when
-    /// it comes. Surviving a barge-in is another matter: see [`ToolBuilder::on_barge_in`].
+    /// it comes, by its timeout as ever. Surviving a barge-in is another matter: see [`ToolBuilder::on_barge_in`]. A tool that
+    /// finds out only while it runs says so there: [`crate::Cx::become_job`].
     pub fn job(mut self) -> Self {
         self.declaration.marks.job = true;
         self

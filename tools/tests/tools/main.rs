@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod after;
 mod arguments;
 mod declaring;
 mod device_audio;

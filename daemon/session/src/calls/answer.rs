@@ -19,6 +19,7 @@ impl Session {
     /// the person had spoken again. Then that is the one that it waits for, and may be the only one that it reads.
     pub(super) fn answer(&mut self, call: CallKey, name: String, mut told: Told) {
         for copy in self.ledger.copies_of(call) {
+            self.ledger.finished.on_shared(call);
             let later = self.ledger.are_turns_apart(call, copy);
             let owes = if later { std::mem::replace(&mut told.owes, Owes::Silence) } else { Owes::Silence };
             self.answer_copy(call, copy, told.body.clone(), owes);
@@ -107,7 +108,7 @@ impl Session {
                 latency: self.cx.now - asked_at,
                 coalesced: copy_of.is_some(),
             });
-            sent.push(Answer { id, name, body, follow_up });
+            sent.push(Answer { call, id, name, body, follow_up });
         }
         self.cx.emit(Output::Send(Intent::Answer(sent)));
         self.record_progress();

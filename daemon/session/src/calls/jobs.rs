@@ -17,7 +17,8 @@ impl Session {
         let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
             return;
         };
-        self.answer(call, name, Told::ours(answers::running(), Owes::SpeechIfNone));
+        let undo = running.undo.clone();
+        self.answer(call, name, Told { undo, ..Told::ours(answers::running(), Owes::SpeechIfNone) });
         self.ledger.go_on(call, *running);
     }
 
@@ -42,11 +43,26 @@ impl Session {
             .map(|(call, open, running)| (call, open.response, running.spec.effect))
             .collect();
         for (call, response, effect) in due {
-            if effect == Effect::Outbound {
-                self.ledger.on_step(response, Step::Unfinished);
-            }
-            self.go_on_as_job(call);
+            self.go_on_unfinished(call, response, effect);
         }
+    }
+
+    /// The tool of a call that is waited for says that it will take long. Of any other there is nothing to be said.
+    pub(crate) fn on_became_job(&mut self, call: CallKey) {
+        let running = self.ledger.running().find(|(key, ..)| *key == call);
+        let running = running.map(|(_, open, running)| (open.response, &running.spec));
+        if let Some((response, spec)) = running.filter(|(_, spec)| !spec.ends_session) {
+            let effect = spec.effect;
+            self.go_on_unfinished(call, response, effect);
+        }
+    }
+
+    /// A call goes on as a job that the calls behind it had reason to think would end before them.
+    fn go_on_unfinished(&mut self, call: CallKey, response: u64, effect: Effect) {
+        if effect == Effect::Outbound {
+            self.ledger.on_step(response, Step::Unfinished);
+        }
+        self.go_on_as_job(call);
     }
 
     pub(super) fn on_job_outcome(&mut self, call: CallKey, running: &Running, outcome: Outcome) {
@@ -56,9 +72,13 @@ impl Session {
             self.cx.emit(Output::Event(event));
         }
         self.remember(call, running, status, &body, false);
-        let owes = owed(running, status, silent_ok);
+        let owes = if running.undoes.is_some() { Owes::Silence } else { owed(running, status, silent_ok) };
         if let Some(clip) = clip_after {
             self.clip_is_due(clip, owes == Owes::Speech);
+        }
+        if let Some(undoes) = &running.undoes {
+            self.on_undo_over(undoes, status, &body);
+            return;
         }
         // What its answer says is not said yet: then that tells it.
         if !self.ledger.correct(call, &body, owes, Change::of(running.spec.effect, status)) {
@@ -89,8 +109,9 @@ impl Session {
 
     /// Stops the jobs that the person speaks over, where their tools say so. How they end is told as ever.
     pub(crate) fn stop_jobs(&mut self) {
-        let stopped =
-            self.ledger.jobs().filter(|(_, job)| job.spec.on_barge_in == OnBargeIn::Cancel && !job.begun);
+        let stopped = self.ledger.jobs().filter(|(_, job)| {
+            job.spec.on_barge_in == OnBargeIn::Cancel && !job.begun && job.undoes.is_none()
+        });
         for (call, _) in stopped {
             self.cx.emit(Output::Cancel { call });
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use units::{CallKey, Instant};
 
 use crate::answers;
+use crate::confirm::Permit;
 use crate::ledger::{Change, InTheWay, LetGo, Loose, Open, Owes, Queued, Running, Stage, Step, Told};
 use crate::notice::Notice;
 use crate::playout::Heard;
@@ -19,7 +20,7 @@ impl Session {
             return;
         }
         let unsettled = self.ledger.select(|open| match &open.stage {
-            Stage::Queued(queued) => super::waits_for_speech(&queued.spec),
+            Stage::Queued(queued) => super::waits_for_speech(&queued.spec) && queued.undoes.is_none(),
             Stage::Held(_) | Stage::Running(_) | Stage::Copy(_) => false,
         });
         for call in unsettled {
@@ -35,8 +36,8 @@ impl Session {
         while let Some((call, queued)) = self.ledger.next_to_run() {
             let ready_at = self.ready_at(queued);
             let (turn, digest) = (queued.permit.turn(), *queued.permit.digest());
-            let spec = queued.spec.clone();
-            if self.must_wait_for_link(&spec) {
+            let (spec, is_own) = (queued.spec.clone(), queued.undoes.is_some());
+            if !is_own && self.must_wait_for_link(&spec) {
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(answers::link_leaving(), Owes::Speech));
                 }
@@ -52,15 +53,23 @@ impl Session {
                 self.cx.timers.set(Timer::Settle, ready_at);
                 break;
             }
-            // An equal call that was stopped may have done something after all.
-            if let Some((body, owes)) = self.done_before(&spec, &digest, turn) {
+            if is_own {
+                if self.in_the_way(&spec, &digest) == Some(InTheWay::Begun) {
+                    self.drop_undo(call);
+                    continue;
+                }
+            } else if let Some((body, owes)) = self.done_before(&spec, &digest, turn) {
+                // An equal call that was stopped may have done something after all.
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(body, owes));
                 }
                 continue;
             }
             let epoch = self.link.epoch();
-            let Some((permit, spec, response)) = self.ledger.start(call, epoch, self.cx.now) else { break };
+            let catalog = &self.catalog;
+            let undo = |permit: &Permit| catalog.undo(permit.name(), permit.args());
+            let started = self.ledger.start(call, epoch, self.cx.now, undo);
+            let Some((permit, spec, response)) = started else { break };
             self.announce(response, &spec);
             self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
             self.cx.emit(Output::Run(permit));
@@ -170,6 +179,7 @@ impl Session {
             body,
             owes: owed(&running, status, silent_ok),
             change: Change::of(running.spec.effect, status),
+            undo: running.undo.clone(),
             by: Some(running.spec.on_barge_in),
             urgent: running.spec.urgent,
         };
@@ -204,8 +214,16 @@ impl Session {
         let unread = why == Loose::TakenBack || status == OutcomeStatus::Success;
         self.remember(call, &running, status, &body, unread);
         let change = Change::of(running.spec.effect, status);
+        if let Some(undoes) = running.undoes.as_ref().filter(|_| status == OutcomeStatus::Success) {
+            self.ledger.finished.end_undo(undoes.call, true);
+        }
         let note = match why {
-            Loose::TakenBack => answers::taken_back_note(&running.spec.name, change),
+            Loose::TakenBack => {
+                if !self.tell_taken_back(call, &running.spec.name, change, running.undo) {
+                    self.cx.notice(Notice::LateOutcome { call });
+                }
+                return;
+            }
             Loose::GivenUp { .. } if status == OutcomeStatus::Cancelled => None,
             Loose::GivenUp { answered } => {
                 if self.ledger.correct(call, &body, owed(&running, status, silent_ok), change) {
@@ -246,6 +264,7 @@ impl Session {
             body,
             owes: Owes::Speech,
             change: Change::of(running.spec.effect, status),
+            undo: running.undo.clone(),
             by: Some(running.spec.on_barge_in),
             urgent: running.spec.urgent,
         };

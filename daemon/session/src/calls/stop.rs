@@ -2,7 +2,7 @@
 
 use crate::Output;
 use crate::answers;
-use crate::ledger::{Loose, Open, Owes, Stage, Told};
+use crate::ledger::{Change, Loose, Open, Owes, Stage, Told};
 use crate::notice::Notice;
 use crate::session::Session;
 use crate::tool::{Effect, OnBargeIn, OutcomeStatus};
@@ -11,7 +11,7 @@ impl Session {
     /// Stops and answers what has not begun: everything that waits to run, and a running call whose tool says so.
     pub(crate) fn stop_unbegun_calls(&mut self) {
         let unbegun = self.ledger.select(|open| match &open.stage {
-            Stage::Held(_) | Stage::Queued(_) => true,
+            Stage::Held(_) | Stage::Queued(_) => !open.stage.is_own(),
             Stage::Running(running) => running.spec.on_barge_in == OnBargeIn::Cancel && !running.begun,
             Stage::Copy(_) => false,
         });
@@ -19,7 +19,8 @@ impl Session {
             let Some(Open { name, stage, .. }) = self.ledger.take(call) else {
                 continue;
             };
-            self.answer(call, name, Told::ours(answers::cancelled(), Owes::Silence));
+            let undo = if let Stage::Running(running) = &stage { running.undo.clone() } else { None };
+            self.answer(call, name, Told { undo, ..Told::ours(answers::cancelled(), Owes::Silence) });
             if let Stage::Running(running) = stage {
                 self.cx.emit(Output::Cancel { call });
                 // It may have begun just before: then what it was answered is not true.
@@ -32,7 +33,7 @@ impl Session {
     /// The session ends: what has not started does not, what only looks is stopped, and the rest is waited for.
     pub(crate) fn stop_calls_to_end(&mut self) {
         let stopped = self.ledger.select(|open| match &open.stage {
-            Stage::Held(_) | Stage::Queued(_) => true,
+            Stage::Held(_) | Stage::Queued(_) => !open.stage.is_own(),
             Stage::Running(running) => running.spec.effect == Effect::Read,
             Stage::Copy(_) => false,
         });
@@ -62,15 +63,17 @@ impl Session {
             };
             let mut shared = answers::cancelled();
             self.abandon_job(call);
+            let mut told = (Change::Nothing, None);
+            let copies = self.ledger.copies_of(call);
             let name = if let Some(given) = self.ledger.ready(call) {
-                let (name, change) = (given.name.clone(), given.told.change);
+                let name = given.name.clone();
+                told = (given.told.change, given.told.undo.clone());
                 self.ledger.finished.on_unread(call);
-                if let Some(note) = answers::taken_back_note(&name, change) {
-                    self.note(note);
-                }
+                self.ledger.on_taken_back(call);
                 name
             } else if let Some(Open { name, stage, .. }) = self.ledger.take(call) {
-                if let Stage::Running(running) = stage {
+                if let Stage::Running(mut running) = stage {
+                    running.shared |= !copies.is_empty();
                     if running.begun {
                         shared = answers::outcome_unknown();
                     } else {
@@ -83,8 +86,10 @@ impl Session {
                 continue;
             };
             self.ledger.void(call);
-            self.cx.notice(Notice::CallClosed { call, name, why: "the provider took it back" });
-            for copy in self.ledger.copies_of(call) {
+            let why = "the provider took it back";
+            self.cx.notice(Notice::CallClosed { call, name: name.clone(), why });
+            self.tell_taken_back(call, &name, told.0, told.1);
+            for copy in copies {
                 self.answer_copy(call, copy, shared.clone(), Owes::Silence);
             }
         }

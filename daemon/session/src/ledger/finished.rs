@@ -26,6 +26,10 @@ struct Done {
     unread: bool,
     /// Nobody knows how it ended.
     doubtful: bool,
+    /// Another call was answered with how it ended: it stands for more than itself.
+    shared: bool,
+    /// It is being undone.
+    undoing: bool,
     body: Value,
 }
 
@@ -76,8 +80,10 @@ impl Finished {
             turn: running.turn,
             at: now,
             epoch: running.epoch,
-            unread: unread || before.is_some_and(|done| done.unread),
+            unread: unread || before.as_ref().is_some_and(|done| done.unread),
             doubtful: status == OutcomeStatus::Unknown,
+            shared: running.shared || before.is_some_and(|done| done.shared),
+            undoing: false,
             body: body.clone(),
         });
         if self.calls.len() > REMEMBERED {
@@ -85,16 +91,51 @@ impl Finished {
         }
     }
 
+    /// Other calls are answered with how `call` ended.
+    pub(crate) fn on_shared(&mut self, call: CallKey) {
+        if let Some(done) = self.find(call) {
+            done.shared = true;
+        }
+    }
+
+    /// Begins to undo what `call` did. False if that must not be: it stands for another call too, or is not remembered.
+    pub(crate) fn begin_undo(&mut self, call: CallKey) -> bool {
+        let done = self.find(call).filter(|done| !done.shared && !done.undoing);
+        done.is_some_and(|done| {
+            done.undoing = true;
+            true
+        })
+    }
+
+    /// What `call` did is undone, and may be done anew; or it was to be, and stands.
+    pub(crate) fn end_undo(&mut self, call: CallKey, undone: bool) {
+        if undone {
+            self.calls.retain(|done| done.call != call);
+        } else if let Some(done) = self.find(call) {
+            done.undoing = false;
+        }
+    }
+
+    /// Tool and digest of `call`, if it is remembered.
+    pub(crate) fn of(&self, call: CallKey) -> Option<(&str, &[u8; 32])> {
+        let done = self.calls.iter().find(|done| done.call == call)?;
+        Some((&done.name, &done.digest))
+    }
+
+    fn find(&mut self, call: CallKey) -> Option<&mut Done> {
+        self.calls.iter_mut().find(|done| done.call == call)
+    }
+
     /// The model may not read the answer of `call`.
     pub(crate) fn on_unread(&mut self, call: CallKey) {
-        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+        if let Some(done) = self.find(call) {
             done.unread = true;
         }
     }
 
     /// The model reads how `call` ended in the answer of an equal one, made in `turn` on `epoch`.
     pub(crate) fn on_read(&mut self, now: Instant, call: CallKey, turn: TurnId, epoch: Epoch) {
-        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+        if let Some(done) = self.find(call) {
             done.is_read(now, turn, epoch);
         }
     }
@@ -102,7 +143,7 @@ impl Finished {
     /// The answer of `call` is sent when the person was last heard in `turn`. If that is later than it was asked for, a
     /// model may have dropped it.
     pub(crate) fn on_answered(&mut self, call: CallKey, turn: TurnId) {
-        if let Some(done) = self.calls.iter_mut().find(|done| done.call == call) {
+        if let Some(done) = self.find(call) {
             done.unread |= done.turn < turn;
         }
     }
@@ -119,12 +160,13 @@ impl Finished {
             let age = now - done.at;
             let unread = done.unread || done.epoch != again.epoch;
             let counts = (done.turn == again.turn && age < within) || (unread && age < within_unread);
-            counts && done.name == again.spec.name && done.digest == *again.digest
+            counts && !done.undoing && done.name == again.spec.name && done.digest == *again.digest
         });
         let last = recent.next()?;
         if again.spec.idempotent && last.doubtful && !recent.any(|done| done.doubtful) {
             return None;
         }
+        last.shared = true;
         let unread = last.unread || last.epoch != again.epoch;
         if unread {
             last.is_read(now, again.turn, again.epoch);

@@ -5,7 +5,7 @@ use units::{CallKey, Epoch, Instant};
 
 use super::{Ledger, Open, Place, Queued, Running, Stage, Step};
 use crate::confirm::Permit;
-use crate::tool::{Effect, ToolSpec};
+use crate::tool::{Effect, ToolSpec, UndoCall};
 
 impl Ledger {
     pub(super) fn enqueue(&mut self, call: CallKey, response: u64, spec: &ToolSpec) {
@@ -42,17 +42,18 @@ impl Ledger {
         }
     }
 
-    /// Takes a call from the queue to its tool.
+    /// Takes a call from the queue to its tool. `undo` says how what it does can be undone.
     pub(crate) fn start(
         &mut self,
         call: CallKey,
         epoch: Epoch,
         now: Instant,
+        undo: impl FnOnce(&Permit) -> Option<UndoCall>,
     ) -> Option<(Permit, ToolSpec, u64)> {
         let Some(Open { name, response, stage: Stage::Queued(queued) }) = self.take(call) else {
             return None;
         };
-        let Queued { permit, spec, .. } = *queued;
+        let Queued { permit, spec, undoes, .. } = *queued;
         let running = Running {
             spec: spec.clone(),
             digest: *permit.digest(),
@@ -61,6 +62,10 @@ impl Ledger {
             agreed: permit.grant().is_some(),
             begun: false,
             dropped: false,
+            shared: false,
+            // What undoes is not undone in its turn.
+            undo: if undoes.is_none() { undo(&permit).map(Box::new) } else { None },
+            undoes,
             started: now,
             due: now + spec.timeout,
         };
@@ -138,10 +143,25 @@ impl Ledger {
 
     /// A call with equal arguments goes on as a job.
     pub(crate) fn is_job(&self, name: &str, digest: &[u8; 32]) -> bool {
-        self.jobs.values().any(|job| job.spec.name == name && job.digest == *digest)
+        self.jobs.values().any(|job| job.is_equal(name, digest))
+    }
+
+    /// The same; if so, the model is told of it in the answer to another call.
+    pub(crate) fn share_job(&mut self, name: &str, digest: &[u8; 32]) -> bool {
+        let job = self.jobs.values_mut().find(|job| job.is_equal(name, digest));
+        job.is_some_and(|job| {
+            job.shared = true;
+            true
+        })
     }
 
     pub(crate) fn take_job(&mut self, call: CallKey) -> Option<Running> {
         self.jobs.remove(&call)
+    }
+}
+
+impl Running {
+    fn is_equal(&self, name: &str, digest: &[u8; 32]) -> bool {
+        self.spec.name == name && self.digest == *digest
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use units::{CallKey, Instant, TurnId};
 
 use super::{Asked, Ledger, push_bounded};
-use crate::tool::{Effect, OnBargeIn, OutcomeStatus};
+use crate::tool::{Effect, OnBargeIn, OutcomeStatus, UndoCall};
 
 /// Whether an answer asks the model to speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Change {
 pub(crate) enum Step {
     Fine,
     Failed,
-    /// One was answered before it ended, to free the microphone.
+    /// One was answered before it ended: to free the microphone, or because its tool takes long.
     Unfinished,
 }
 
@@ -77,6 +77,8 @@ pub(crate) struct Told {
     pub(crate) body: Value,
     pub(crate) owes: Owes,
     pub(crate) change: Change,
+    /// How that can be undone.
+    pub(crate) undo: Option<Box<UndoCall>>,
     /// How the tool that brought it takes a barge-in; `None` if no tool did.
     pub(crate) by: Option<OnBargeIn>,
     /// It may interrupt the model.
@@ -86,7 +88,7 @@ pub(crate) struct Told {
 impl Told {
     /// What no tool brought.
     pub(crate) fn ours(body: Value, owes: Owes) -> Self {
-        Self { body, owes, change: Change::Nothing, by: None, urgent: false }
+        Self { body, owes, change: Change::Nothing, undo: None, by: None, urgent: false }
     }
 }
 

@@ -154,6 +154,8 @@ transcripts! {
     call_late_effect
     calls_taken_back
     calls_taken_back_doubt
+    calls_undone
+    calls_undone_not
     calls_unsent_truth
     clip_cases
     end_session
@@ -205,6 +207,7 @@ transcripts! {
     t46_parallel
     t48_failed_step
     t50_pre_call
+    t53_becomes_job
     t53_blocking_becomes_job
     t53_job
     t53_job_ends

@@ -76,6 +76,9 @@ fn notice(notice: &Notice) -> String {
             format!("played {utterance} {} heard={}{}", spoken(*what), ms(*heard), word(*cut, " cut"))
         }
         Notice::CallArrived { call, name, args } => format!("{call} arrived {name} {args}"),
+        Notice::CallMade { call, name, args, undoes } => {
+            format!("{call} made {name} {args} to undo {undoes}")
+        }
         Notice::DuplicateCall { id, name } => format!("duplicate id={id} {name}"),
         Notice::CallRun { call, name, .. } => format!("{call} runs {name}"),
         Notice::CallAnswered { call, name, status, follow_up: asked, latency, coalesced, .. } => {

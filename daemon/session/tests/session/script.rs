@@ -35,6 +35,7 @@ pub fn input(text: &str) -> Input {
             let (call, text) = (CallKey(number(call)), text.to_owned());
             if name == "call-line" { Input::CallLine { call, text } } else { Input::CallNote { call, text } }
         }
+        "became-job" => Input::BecameJob { call: CallKey(number(words[0])) },
         "effect-begun" => Input::EffectBegun { call: CallKey(number(words[0])) },
         "outcome" => {
             let (call, outcome) = rest.split_once(' ').unwrap();

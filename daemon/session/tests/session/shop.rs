@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
-use session::{Catalog, Effect, OnBargeIn, PreCall, Prepared, ToolSpec};
+use session::{Catalog, Effect, OnBargeIn, PreCall, Prepared, ToolSpec, UndoCall};
 
 /// What the shop shows; `None` is everything it has.
 pub type Shown = Arc<Mutex<Option<Vec<String>>>>;
@@ -33,8 +33,8 @@ pub const TOOLS: [(&str, Effect, bool, bool, bool); 7] = [
     ("set_volume", Effect::Local, false, false, false),
 ];
 
-/// One for each mark, sorted.
-pub const MARKED: [&str; 13] = [
+/// One for each mark, sorted, and those that undo or are undone.
+pub const MARKED: [&str; 17] = [
     "ask_service",
     "bolt_door",
     "find_part",
@@ -48,6 +48,10 @@ pub const MARKED: [&str; 13] = [
     "smell_gas",
     "tidy_up",
     "water_plants",
+    "open_valve",
+    "close_valve",
+    "book_room",
+    "start_belt",
 ];
 
 fn marked(name: &str) -> Option<ToolSpec> {
@@ -80,6 +84,8 @@ fn marked(name: &str) -> Option<ToolSpec> {
         "water_plants" => {
             ToolSpec { ungated: true, idempotent: true, on_barge_in: OnBargeIn::Cancel, ..outbound }
         }
+        "open_valve" | "close_valve" => ToolSpec { lane: Some("valve".into()), ..local },
+        "book_room" | "start_belt" => ToolSpec { ungated: true, ..outbound },
         "tidy_up" => ToolSpec { job: true, lane: Some("door".into()), ..local },
         _ => return None,
     })
@@ -148,6 +154,18 @@ impl Catalog for Shop {
         names.extend(marked.iter().map(|name| (*name).to_owned()));
         names.sort();
         names
+    }
+
+    /// A valve is opened and closed, a belt stopped by its bolt, and a room given back by fax, which a person must agree to.
+    fn undo(&self, name: &str, args: &Value) -> Option<UndoCall> {
+        let tool = match name {
+            "open_valve" => "close_valve",
+            "close_valve" => "open_valve",
+            "start_belt" => "bolt_door",
+            "book_room" => "send_fax",
+            _ => return None,
+        };
+        Some(UndoCall { tool: tool.to_owned(), args: args.clone(), shown: args.clone() })
     }
 
     /// Whole numbers may come as floats; `send_text` needs a phone and a text; nothing else is asked.

@@ -18,7 +18,7 @@ use session::{
 use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
 
 use crate::render;
-use crate::shop::{Shop, Shown, Stock};
+use crate::shop::{Shop, Shown, Stock, is_guarded};
 use checks::Active;
 use effects::Effects;
 use step::GUARDED;
@@ -58,6 +58,8 @@ pub struct World {
     responses: u64,
     taken_back: BTreeSet<(u64, String)>,
     active: Vec<Active>,
+    /// Calls whose tools have said that they take long, and the device's own.
+    unwaited: BTreeSet<CallKey>,
     effects: Effects,
     /// A link has been told to keep the microphone shut while it waits for an answer.
     hold: bool,
@@ -108,6 +110,7 @@ impl World {
             responses: 0,
             taken_back: BTreeSet::new(),
             active: Vec::new(),
+            unwaited: BTreeSet::new(),
             effects: Effects::default(),
             hold: false,
             jobs_run: 0,
@@ -199,6 +202,11 @@ impl World {
             Output::Notice(Notice::CallArrived { call, ref name, ref args }) => {
                 self.effects.on_arrived(call, name, args);
                 assert!(self.arrived.insert(call));
+            }
+            Output::Notice(Notice::CallMade { call, ref name, ref args, undoes }) => {
+                assert!(!is_guarded(name), "the device makes no call that a person must agree to");
+                self.unwaited.insert(call);
+                self.effects.on_made(call, undoes, args, self.now);
             }
             Output::Notice(
                 ref notice @ (Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }),
@@ -333,6 +341,12 @@ impl World {
                 if let Some(call) = self.running.get(place).copied() {
                     self.effects.on_begun(call);
                     self.give(Input::EffectBegun { call });
+                }
+            }
+            Step::BecomeJob(place) => {
+                if let Some(call) = self.running.get(place).copied() {
+                    self.unwaited.insert(call);
+                    self.give(Input::BecameJob { call });
                 }
             }
             Step::Line(place) => {

@@ -13,6 +13,7 @@ mod gate;
 mod interruption;
 mod link;
 mod parley;
+mod promises;
 mod properties;
 mod running;
 mod shop;

@@ -9,7 +9,7 @@ use session::Notice;
 use crate::{ms, shop};
 
 /// Of every kind but the one that ends the session.
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 16] = [
     "look_up",
     "check_stock",
     "see_left",
@@ -24,6 +24,8 @@ const TOOLS: [&str; 14] = [
     "bolt_door",
     "send_text",
     "no_such",
+    "fill_tank",
+    "drain_tank",
 ];
 
 const WORDS: [&str; 5] = ["yes", "Yes, that's right.", "no", "and what about tomorrow", "wait"];
@@ -56,12 +58,14 @@ enum Step {
     Restart,
 }
 
-/// A call: which tool, for how long, whether it begins an effect first, whether it fails, and what sets it apart.
-type Wanted = (usize, u64, bool, bool, i64);
+/// A call: which tool, for how long, whether it begins an effect first, whether it becomes a job, whether it fails, and what sets
+/// it apart.
+type Wanted = (usize, u64, bool, bool, bool, i64);
 
 fn wanted() -> impl Strategy<Value = Wanted> {
     let waits = prop_oneof![Just(0), 1u64..2000, 2000u64..40_000];
-    (0..TOOLS.len(), waits, any::<bool>(), prop::bool::weighted(0.1), 0i64..2)
+    let (rarely, rather_not) = (prop::bool::weighted(0.1), prop::bool::weighted(0.2));
+    (0..TOOLS.len(), waits, any::<bool>(), rather_not, rarely, 0i64..2)
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -177,8 +181,8 @@ impl Play {
     }
 }
 
-fn call((tool, wait_ms, commit, fail, n): Wanted) -> (&'static str, Value) {
-    (TOOLS[tool], json!({"wait_ms": wait_ms, "commit": commit, "fail": fail, "n": n}))
+fn call((tool, wait_ms, commit, job, fail, n): Wanted) -> (&'static str, Value) {
+    (TOOLS[tool], json!({"wait_ms": wait_ms, "commit": commit, "job": job, "fail": fail, "n": n}))
 }
 
 fn play(script: Script, steps: Vec<Step>) {

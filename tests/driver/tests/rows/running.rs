@@ -155,6 +155,41 @@ async fn t52_no_line_while_pending() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rows_34_and_114_a_running_call_becomes_a_job() {
+    both(async |script| {
+        let (mut d, runs) = asked(script).await;
+        let call = d.model_asks("check_stock", json!({"job": true, "wait_ms": 9000})).await;
+        let answer = d.answer(call).await;
+        assert_eq!((answer.status(), answer.latency()), ("running", ms(0)));
+        assert_eq!(d.model_calls("set_lamp", json!({})).await.latency(), ms(0), "it holds up nobody");
+        d.advance(ms(20_000)).await;
+        let told = |told: &serde_json::Value| told["ask"].as_str().map(str::to_owned);
+        let told: Vec<_> = d.next_context().iter().filter_map(told).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("check_stock is done."), "{told:?}");
+        assert_eq!(
+            (d.answers(call), runs.names()),
+            (1, vec!["set_lamp".to_owned(), "check_stock".to_owned()])
+        );
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_34_a_call_that_became_a_job_ends_by_its_deadline() {
+    both(async |script| {
+        let (mut d, runs) = asked(script).await;
+        let answer = d.model_calls("weigh", json!({"job": true, "wait_ms": 60_000})).await;
+        assert_eq!(answer.status(), "running");
+        d.advance(ms(60_000)).await;
+        let told = format!("{:?}", d.next_context());
+        assert!(told.contains("the weigh tool did not finish in time"), "{told}");
+        assert!(runs.names().is_empty() && d.snapshot().calls.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn t53_job() {
     both(async |script| {
         let (mut d, _) = asked(script).await;

@@ -30,12 +30,15 @@ impl Runs {
     }
 }
 
-/// `line` and `note` are said and `wait_ms` passes, after the effect has begun if `commit`; then it fails, panics, finds
+/// `line` and `note` are said and `wait_ms` passes, after the effect has begun if `commit`, and the call is a job if `job`; then it fails, panics, finds
 /// nothing, or has done it.
 async fn act(name: &'static str, runs: Runs, args: Value, cx: Cx) -> Result<ToolResult, ToolError> {
     let from = Instant::now();
     if args["commit"] == true {
         cx.begin_effect()?;
+    }
+    if args["job"] == true {
+        cx.become_job();
     }
     if let Some(line) = args["line"].as_str() {
         cx.say_local(line);
@@ -67,7 +70,7 @@ fn make(name: &'static str, effect: Effect, runs: &Runs) -> ToolBuilder<Value> {
     let schema = json!({"type": "object", "properties": {
         "wait_ms": {"type": "integer"}, "commit": {"type": "boolean"}, "fail": {"type": "boolean"},
         "panic": {"type": "boolean"}, "empty": {"type": "boolean"}, "n": {"type": "integer"},
-        "line": {"type": "string"}, "note": {"type": "string"},
+        "line": {"type": "string"}, "note": {"type": "string"}, "job": {"type": "boolean"},
     }});
     let runs = runs.clone();
     let description = "Does what a test asks for. Use it when a test says so.";
@@ -104,6 +107,8 @@ pub fn shop() -> (ToolSet, Runs) {
         )
         .tool(read("find_part").needs_result_now().pre_call("Let me look."))
         .tool(local("set_lamp"))
+        .tool(local("fill_tank").lane("tank").undo("drain_tank", |args: &Value| json!({"n": args["n"]})))
+        .tool(local("drain_tank").lane("tank"))
         .tool(local("turn_page").repeatable())
         .tool(local("weigh").lane("scale"))
         .tool(local("tare").lane("scale").timeout(Duration::from_secs(30)))

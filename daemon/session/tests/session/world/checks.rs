@@ -25,7 +25,7 @@ impl World {
         self.effects.on_run(permit, self.now);
         self.active.push(Active { call: permit.call_key(), name: permit.name().to_owned(), since: self.now });
         self.running.push(permit.call_key());
-        if shop::waits_for_speech(permit.name()) {
+        if shop::waits_for_speech(permit.name()) && !self.effects.is_own(permit.call_key()) {
             assert!(!self.speaking, "what cannot be undone by talking does not run into speech");
         }
         if shop::is_job(permit.name()) {
@@ -49,7 +49,9 @@ impl World {
         let lane = shop::lane(permit.name());
         for other in &self.active {
             assert!(lane.is_none() || shop::lane(&other.name) != lane, "a lane has one call at a time");
-            let unwaited = shop::is_job(&other.name) || (self.hold && self.now - other.since >= BLOCKING);
+            let unwaited = shop::is_job(&other.name)
+                || self.unwaited.contains(&other.call)
+                || (self.hold && self.now - other.since >= BLOCKING);
             let together = shop::is_parallel(&other.name) && shop::is_parallel(permit.name());
             assert!(unwaited || together, "{} runs beside {}", permit.name(), other.name);
         }

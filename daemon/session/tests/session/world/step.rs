@@ -30,6 +30,8 @@ pub enum Step {
     TakeBack(usize),
     Outcome(usize, OutcomeStatus),
     EffectBegun(usize),
+    /// The tool of a running call says that it takes long.
+    BecomeJob(usize),
     /// The tool of a running call says something to the person.
     Line(usize),
     /// It tells the model something.
