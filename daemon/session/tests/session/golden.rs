@@ -156,6 +156,9 @@ transcripts! {
     calls_taken_back_doubt
     calls_unsent_truth
     clip_cases
+    clip_kept
+    clip_yields
+    muted
     end_session
     end_session_barge_in
     end_session_speechless

@@ -15,7 +15,7 @@ use session::{
     Capabilities, Config, Engage, GateState, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
     Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
 };
-use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Hz, Instant, Pcm, UtteranceId};
 
 use crate::render;
 use crate::shop::{Shop, Shown, Stock};
@@ -322,7 +322,9 @@ impl World {
                         status,
                         body: json!({"status": "from the tool", "message": "the user said yes"}),
                         events: Vec::new(),
-                        clip_after: (place == 0).then(|| "chime".to_owned()),
+                        clip_after: (place == 0)
+                            .then(|| Clip::named("chime"))
+                            .map(|clip| if self.ids.len().is_multiple_of(2) { clip.kept() } else { clip }),
                         silent_ok: false,
                     };
                     self.give(Input::Outcome { call, outcome });
