@@ -381,7 +381,10 @@ impl Running {
     }
 
     fn tell_status(&mut self) {
-        let status = supervise::status_line(&self.driver.session.snapshot());
+        let mut status = supervise::status_line(&self.driver.session.snapshot());
+        if self.driver.audio.is_muted() {
+            status += "; microphone off";
+        }
         if status != self.status {
             supervise::status(&status);
             self.status = status;

@@ -134,6 +134,7 @@ impl Running {
         // What is still fetched may be wanted again, and goes on by itself.
         self.sounds.arrivals = JoinSet::new();
         self.sounds.patience = None;
+        self.sounds.unheard.clear();
         for (utterance, clip) in std::mem::take(&mut self.sounds.coming) {
             debug!(%utterance, %clip, "a clip was flushed before it came");
             self.inputs.push_back(not_heard(utterance));

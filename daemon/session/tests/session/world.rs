@@ -47,6 +47,7 @@ pub struct World {
     pub open_replies: BTreeSet<UtteranceId>,
     transport: Transport,
     uplink: bool,
+    muted: bool,
     conversation: u64,
     /// Calls given and answers sent, by conversation and id.
     asked: BTreeMap<(u64, String), u32>,
@@ -100,6 +101,7 @@ impl World {
             open_replies: BTreeSet::new(),
             transport: Transport::Gone,
             uplink: false,
+            muted: false,
             conversation: 0,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -143,6 +145,7 @@ impl World {
         assert!(snapshot.calls.len() <= 64, "open calls are bounded");
         assert_eq!(snapshot.uplink_open, self.uplink);
         assert!(!self.uplink || snapshot.link == LinkState::Up, "no audio goes out without a link");
+        assert!(!self.uplink || !self.muted, "no audio goes out of a microphone that is off");
     }
 
     fn act(&mut self, output: Output) {
@@ -387,6 +390,10 @@ impl World {
             Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
             Step::OvertakenExchange(tool, arg, text) => self.overtaken_exchange(GUARDED[tool], arg, text),
             Step::MidTurnExchange(tool, arg, text) => self.mid_turn_exchange(GUARDED[tool], arg, text),
+            Step::Mute(muted) => {
+                self.muted = muted;
+                self.give(Input::Muted { muted });
+            }
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }
