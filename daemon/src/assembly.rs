@@ -1,5 +1,6 @@
 //! From a checked configuration to a driver that is ready to run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use session::Session;
 use tokio::sync::mpsc;
 use tools::{ToolSet, ToolSetBuilder};
 
+use crate::clip::store::{Fetch, Store, Web};
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
@@ -24,6 +26,7 @@ use crate::provider::{
 };
 use crate::records::{Keeper, RecordFile};
 use crate::speech::Speech;
+use crate::switch::Switch;
 use crate::toolbox::Toolbox;
 use crate::tooling::{self, Tooling};
 use crate::voice::Voice;
@@ -104,6 +107,8 @@ pub struct Assembly<'a> {
     instruction: Option<String>,
     observers: Vec<Box<dyn Observer>>,
     devices: Option<(audio::Source, audio::Sink)>,
+    fetch: Arc<dyn Fetch>,
+    switch: Switch,
     end_with_session: bool,
 }
 
@@ -122,6 +127,8 @@ impl<'a> Assembly<'a> {
             instruction: None,
             observers: Vec::new(),
             devices: None,
+            fetch: Arc::new(Web::default()),
+            switch: Switch::default(),
             end_with_session: false,
         }
     }
@@ -177,6 +184,20 @@ impl<'a> Assembly<'a> {
         self
     }
 
+    /// Has its microphone switched by `switch`.
+    #[must_use]
+    pub fn switch(mut self, switch: Switch) -> Self {
+        self.switch = switch;
+        self
+    }
+
+    /// Has clips of the web from `fetch`.
+    #[must_use]
+    pub fn clips_by(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = fetch;
+        self
+    }
+
     /// Ends when the session ends.
     #[must_use]
     pub const fn end_with_session(mut self) -> Self {
@@ -210,7 +231,18 @@ impl<'a> Assembly<'a> {
         events: mpsc::Receiver<audio::Event>,
     ) -> Result<Driver, AssemblyError> {
         let Self {
-            config, extend, connector, key, clock, lane, identity, instruction, mut observers, ..
+            config,
+            extend,
+            connector,
+            key,
+            clock,
+            lane,
+            identity,
+            instruction,
+            mut observers,
+            fetch,
+            switch,
+            ..
         } = self;
         let end_with_session = self.end_with_session;
         let identity = identity.unwrap_or_else(|| {
@@ -219,7 +251,7 @@ impl<'a> Assembly<'a> {
         });
         let voice = Voice::new(config.provider.voice.clone());
         let tools = offer::tools_over(&config, extend, lane, Some(audio.clone()), voice.clone())?;
-        let clips = clips(&config)?;
+        let clips = Store::new(clips(&config)?, config.tools.egress.clone(), fetch);
         let tooling = Tooling::new(tools.clone(), tooling::servers(&config));
         if let Some(records) = &config.log.records {
             let file = RecordFile::start(records.path.clone(), records.bounds, identity.run());
@@ -255,6 +287,7 @@ impl<'a> Assembly<'a> {
             toolbox,
             speech,
             clips,
+            switch,
             watchers,
             end_with_session,
         })
@@ -303,24 +336,20 @@ fn sink(config: &Config) -> audio::Sink {
     }
 }
 
-/// The clips of the configuration, decoded.
+/// The clips of the configuration: files decoded, those of the web not looked for.
 ///
 /// # Errors
 /// Every clip that cannot be used.
 pub fn clips(config: &Config) -> Result<Clips, AssemblyError> {
-    let sources: Vec<(String, String)> = config
-        .clips
-        .iter()
-        .map(|(name, source)| {
-            let source = match source {
-                ClipSource::Builtin(name) => format!("builtin:{name}"),
-                ClipSource::File(path) => path.display().to_string(),
-            };
-            (name.clone(), source)
-        })
-        .collect();
-    let sources = sources.iter().map(|(name, source)| (name.as_str(), source.as_str()));
-    Clips::load(sources).map_err(AssemblyError::Clips)
+    let (mut here, mut away) = (Vec::new(), BTreeMap::new());
+    for (name, source) in &config.clips {
+        match source {
+            ClipSource::Builtin(_) | ClipSource::File(_) => here.push((name.as_str(), source.to_string())),
+            ClipSource::Url(target) => drop(away.insert(name.clone(), target.clone())),
+        }
+    }
+    let here = here.iter().map(|(name, source)| (*name, source.as_str()));
+    Ok(Clips::load(here).map_err(AssemblyError::Clips)?.with_fetched(away))
 }
 
 /// The device's voice.

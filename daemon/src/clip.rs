@@ -1,22 +1,21 @@
-//! Audio files: decoding clips, the built-in ones, and the WAV that speech engines write.
+//! Clips: short recordings that tools play, by name or from a URL, and the decoding of audio files.
 //!
-//! Decoding happens when the daemon starts, never while it plays: a clip that cannot be decoded is a fault of the
-//! configuration, found before the microphone opens.
+//! A file is decoded when the daemon starts: one that cannot be is a fault of the configuration, found before the microphone
+//! opens. What is fetched is decoded when it has come, on a thread of its own; see [`store`].
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use symphonia::core::codecs::audio::AudioDecoderOptions;
-use symphonia::core::errors::Error as DecodeError;
-use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::{FormatOptions, TrackType};
-use symphonia::core::io::MediaSourceStream;
-use symphonia::core::meta::MetadataOptions;
+use tools::http::{DownloadError, Target, TargetError};
 use units::{Hz, Pcm};
 
 use crate::file;
+
+mod decode;
+pub mod store;
+
+pub use decode::decode;
 
 /// Longest clip accepted. A kiosk that talks for longer than this by itself has a wrong file configured.
 pub const MAX_CLIP: Duration = Duration::from_secs(120);
@@ -36,15 +35,13 @@ pub enum ClipError {
         #[source]
         cause: std::io::Error,
     },
-    /// It is too large or too long.
-    #[error("clip `{name}` is {what}; the limit is {limit}")]
+    /// It is too long.
+    #[error("clip `{name}` is longer than {} s", limit.as_secs())]
     TooLong {
         /// The clip.
         name: String,
-        /// What was measured.
-        what: String,
         /// What is allowed.
-        limit: String,
+        limit: Duration,
     },
     /// It is not audio in a format we decode.
     #[error("clip `{name}` is not WAV, FLAC, Ogg Vorbis or MP3: {detail}")]
@@ -60,11 +57,51 @@ pub enum ClipError {
         /// What was asked for.
         name: String,
     },
+    /// No clip of this name.
+    #[error("there is no clip `{name}` under [clips]")]
+    Unnamed {
+        /// What was asked for.
+        name: String,
+    },
+    /// It may not be fetched from there.
+    #[error("clip `{name}` may not be fetched; it takes {cause}")]
+    Forbidden {
+        /// The clip.
+        name: String,
+        /// What a URL must be, and is not; no cause of this, but its words.
+        cause: TargetError,
+    },
+    /// It could not be fetched.
+    #[error("clip `{name}` could not be fetched")]
+    Lost {
+        /// The clip.
+        name: String,
+        /// Why.
+        #[source]
+        cause: DownloadError,
+    },
+    /// Too much is being fetched as it is.
+    #[error("clip `{name}` is not fetched, as {max} others are")]
+    Crowded {
+        /// The clip.
+        name: String,
+        /// How many at once.
+        max: usize,
+    },
+    /// What was to fetch it ended without a word; a panic is logged above.
+    #[error("clip `{name}` was given up")]
+    GivenUp {
+        /// The clip.
+        name: String,
+    },
 }
 
-/// Clips by name, decoded, mono, 24 kHz.
+/// The clips of a configuration by name: decoded, mono, 24 kHz, or where they are fetched from.
 #[derive(Clone, Debug, Default)]
-pub struct Clips(BTreeMap<String, Pcm>);
+pub struct Clips {
+    here: BTreeMap<String, Pcm>,
+    away: BTreeMap<String, Target>,
+}
 
 impl Clips {
     /// Loads every clip of `sources` (name to `builtin:NAME` or a path).
@@ -72,23 +109,36 @@ impl Clips {
     /// # Errors
     /// Every clip that cannot be used.
     pub fn load<'a>(sources: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Vec<ClipError>> {
-        let mut clips = BTreeMap::new();
+        let mut here = BTreeMap::new();
         let mut faults = Vec::new();
         for (name, source) in sources {
             match load(source) {
                 Ok(pcm) => {
-                    clips.insert(name.to_owned(), pcm);
+                    here.insert(name.to_owned(), pcm);
                 }
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Self(clips)) } else { Err(faults) }
+        if faults.is_empty() { Ok(Self { here, away: BTreeMap::new() }) } else { Err(faults) }
     }
 
-    /// The clip called `name`.
+    /// The same with those that are fetched, by name, once they are wanted.
+    #[must_use]
+    pub fn with_fetched(mut self, away: BTreeMap<String, Target>) -> Self {
+        self.away = away;
+        self
+    }
+
+    /// The clip called `name`, if it need not be fetched.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Pcm> {
-        self.0.get(name)
+        self.here.get(name)
+    }
+
+    /// Where the clip called `name` is fetched from, if it is.
+    #[must_use]
+    pub fn target(&self, name: &str) -> Option<&Target> {
+        self.away.get(name)
     }
 }
 
@@ -98,72 +148,8 @@ fn load(source: &str) -> Result<Pcm, ClipError> {
     }
     let path = Path::new(source);
     let read = |cause| ClipError::Read { path: path.to_owned(), cause };
-    let pcm = decode(source, file::read(path, MAX_CLIP_BYTES).map_err(read)?)?;
-    if pcm.span() > MAX_CLIP {
-        let what = format!("{} s long", pcm.span().as_secs());
-        return Err(ClipError::TooLong {
-            name: source.to_owned(),
-            what,
-            limit: format!("{} s", MAX_CLIP.as_secs()),
-        });
-    }
+    let pcm = decode(source, file::read(path, MAX_CLIP_BYTES).map_err(read)?, MAX_CLIP)?;
     Ok(audio::convert(&pcm, Hz::K24))
-}
-
-/// Decodes a whole WAV, FLAC, Ogg Vorbis or MP3 file to mono at its own rate. `name` is used in errors only.
-///
-/// A file that ends early (as the WAV of a program that writes to a pipe does, by its header) gives what is there.
-///
-/// # Errors
-/// [`ClipError::Format`] if nothing can be decoded.
-pub fn decode(name: &str, bytes: Vec<u8>) -> Result<Pcm, ClipError> {
-    let format = |detail: String| ClipError::Format { name: name.to_owned(), detail };
-    let stream = MediaSourceStream::new(Box::new(Cursor::new(bytes)), Default::default());
-    let mut reader = symphonia::default::get_probe()
-        .probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
-        .map_err(|cause| format(cause.to_string()))?;
-    let track = reader.default_track(TrackType::Audio).ok_or_else(|| format("no audio track".to_owned()))?;
-    let id = track.id;
-    let params = track.codec_params.as_ref().and_then(|params| params.audio());
-    let params = params.ok_or_else(|| format("no audio parameters".to_owned()))?;
-    let mut rate = params.sample_rate.and_then(Hz::new);
-    let mut decoder = symphonia::default::get_codecs()
-        .make_audio_decoder(params, &AudioDecoderOptions::default())
-        .map_err(|cause| format(cause.to_string()))?;
-    let mut mono: Vec<i16> = Vec::new();
-    let mut block: Vec<f32> = Vec::new();
-    // The header of a WAV from a pipe promises more than comes: the end of the bytes is the end of the audio.
-    while let Ok(Some(packet)) = reader.next_packet() {
-        if packet.track_id != id {
-            continue;
-        }
-        match decoder.decode(&packet) {
-            Ok(buffer) => {
-                let channels = buffer.spec().channels().count().max(1);
-                rate = rate.or_else(|| Hz::new(buffer.spec().rate()));
-                block.resize(buffer.samples_interleaved(), 0.0);
-                buffer.copy_to_slice_interleaved(&mut block);
-                mono.extend(block.chunks_exact(channels).map(mix));
-            }
-            Err(DecodeError::DecodeError(_)) => {}
-            Err(cause) => return Err(format(cause.to_string())),
-        }
-    }
-    let rate = rate.ok_or_else(|| format("no sample rate".to_owned()))?;
-    if mono.is_empty() {
-        return Err(format("no audio in it".to_owned()));
-    }
-    Ok(Pcm::new(rate, mono))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
-fn mix(frame: &[f32]) -> i16 {
-    to_i16(frame.iter().sum::<f32>() / frame.len() as f32)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "clamped to the range of i16")]
-fn to_i16(sample: f32) -> i16 {
-    (sample * 32768.0).round().clamp(-32768.0, 32767.0) as i16
 }
 
 /// Built-in clips: drawn from tones, so that they are there when the disk is not.
@@ -190,7 +176,7 @@ fn tone(hz: f32, ms: u32) -> Vec<i16> {
     (0..frames)
         .map(|n| {
             let edge = (n.min(frames - 1 - n) as f32 / ramp).min(1.0);
-            to_i16(0.355 * edge * (std::f32::consts::TAU * hz * n as f32 / rate as f32).sin())
+            decode::to_i16(0.355 * edge * (std::f32::consts::TAU * hz * n as f32 / rate as f32).sin())
         })
         .collect()
 }
@@ -198,53 +184,6 @@ fn tone(hz: f32, ms: u32) -> Vec<i16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn wav(rate: u32, channels: u16, frames: usize) -> Vec<u8> {
-        let spec = hound::WavSpec {
-            channels,
-            sample_rate: rate,
-            bits_per_sample: 16,
-            sample_format: hound::SampleFormat::Int,
-        };
-        let mut bytes = Cursor::new(Vec::new());
-        let mut writer = hound::WavWriter::new(&mut bytes, spec).expect("a header fits in memory");
-        for n in 0..frames {
-            for channel in 0..channels {
-                let sample = i16::try_from(n % 100).expect("below 100")
-                    * 50
-                    * (i16::try_from(channel).expect("few") + 1);
-                writer.write_sample(sample).expect("memory takes samples");
-            }
-        }
-        writer.finalize().expect("memory can be seeked");
-        bytes.into_inner()
-    }
-
-    #[test]
-    fn wav_is_decoded_and_mixed_to_mono() {
-        let pcm = decode("two.wav", wav(8000, 2, 4000)).expect("it is a WAV");
-        assert_eq!((pcm.rate().get(), pcm.samples().len()), (8000, 4000));
-        assert!(
-            (i32::from(pcm.samples()[40]) - 3000).abs() <= 2,
-            "mean of 2000 and 4000: {}",
-            pcm.samples()[40]
-        );
-    }
-
-    #[test]
-    fn a_wav_that_ends_before_its_header_says_gives_what_is_there() {
-        let mut bytes = wav(8000, 1, 4000);
-        bytes.truncate(bytes.len() - 2000);
-        let pcm = decode("cut.wav", bytes).expect("most of it is there");
-        assert!(pcm.samples().len() >= 2900, "{}", pcm.samples().len());
-    }
-
-    #[test]
-    fn what_is_not_audio_is_refused_by_name() {
-        let fault =
-            decode("notes.txt", b"hello, this is text and nothing else".to_vec()).expect_err("it is text");
-        assert!(fault.to_string().starts_with("clip `notes.txt` is not WAV"), "{fault}");
-    }
 
     #[test]
     fn every_fault_of_a_set_is_reported() {

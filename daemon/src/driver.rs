@@ -9,25 +9,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audio::{Command, Priority};
-use session::{
-    FailureCause, Input, LineKind, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session,
-};
+use session::{FailureCause, Input, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tracing::{debug, error, info, warn};
-use units::{Db, Hz, Instant, Pcm, UtteranceId};
+use tracing::{debug, info, warn};
+use units::{Db, Hz, Instant};
 
-use crate::clip::Clips;
+use crate::clip::store::Store;
 use crate::clock::Clock;
 use crate::dial::Dialer;
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
-use crate::speech::{Speech, SpeechError};
+use crate::speech::Speech;
 use crate::supervise::{self, Watchdog};
+use crate::switch::{Switch, Turns};
 use crate::toolbox::{Told, Toolbox};
 use crate::watch::{Moment, Watchers};
 
-/// How far playout is lowered while it is unclear whether the person is barging in: clearly quieter, still followable.
-const DUCK: Db = Db(-15.0);
+mod sounds;
+
+use sounds::{DUCK, Ready, Sounds};
 
 /// Events of the audio worker that may wait for the driver: 5 s of microphone chunks.
 pub const AUDIO_EVENTS: usize = 256;
@@ -57,8 +56,10 @@ pub struct Driver {
     pub toolbox: Toolbox,
     /// The device's own voice.
     pub speech: Arc<Speech>,
-    /// Clips by name.
-    pub clips: Clips,
+    /// Clips by name and by URL.
+    pub clips: Store,
+    /// The owner's switch of the microphone.
+    pub switch: Switch,
     /// Who watches.
     pub watchers: Watchers,
     /// End when the session has ended, as the demo does; a daemon goes on.
@@ -91,18 +92,10 @@ enum Wake {
     Audio(Option<audio::Event>),
     Link(Option<LinkEvent>),
     Tool(Told),
-    Line(Line),
+    Sound(Ready),
+    Switch(bool),
     Deadline,
     Beat,
-}
-
-/// A line of the device's own, rendered or not.
-struct Line {
-    utterance: UtteranceId,
-    kind: LineKind,
-    /// How many flushes there had been when it was asked for.
-    flushes: u64,
-    rendered: Result<Pcm, SpeechError>,
 }
 
 struct Running {
@@ -110,8 +103,8 @@ struct Running {
     link: Option<(LinkHandle, LinkEvents)>,
     /// A connection that waits for the old one to be gone: two of ours at once would be refused.
     dial_next: Option<Option<String>>,
-    lines: JoinSet<Line>,
-    flushes: u64,
+    sounds: Sounds,
+    turns: Turns,
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
@@ -127,11 +120,11 @@ impl Driver {
     /// [`DriverError`] when going on makes no sense; everything is closed all the same.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
         let mut running = Running {
+            turns: self.switch.turns(),
             driver: self,
             link: None,
             dial_next: None,
-            lines: JoinSet::new(),
-            flushes: 0,
+            sounds: Sounds::default(),
             inputs: VecDeque::new(),
             watchdog: Watchdog::from_env(),
             status: String::new(),
@@ -169,7 +162,8 @@ impl Running {
                 Wake::Audio(None) => return Err(DriverError::AudioEnded),
                 Wake::Link(event) => self.on_link(event),
                 Wake::Tool(told) => self.on_tool(told),
-                Wake::Line(line) => self.on_line(line),
+                Wake::Switch(on) => self.command(Command::Mute(!on)),
+                Wake::Sound(ready) => self.on_sound(ready),
                 Wake::Deadline => self.feed(Input::Timeout),
                 Wake::Beat => {
                     self.watchdog.beat(self.driver.audio.counters().turns);
@@ -190,16 +184,11 @@ impl Running {
         tokio::select! {
             biased;
             () = stop => Wake::Stop,
+            on = self.turns.next() => Wake::Switch(on),
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.told() => Wake::Tool(finished),
-            Some(line) = self.lines.join_next() => match line {
-                Ok(line) => Wake::Line(line),
-                Err(cause) => {
-                    error!(%cause, "a line could not be rendered");
-                    Wake::Deadline
-                }
-            },
+            ready = self.sounds.ready(&self.driver.clock) => Wake::Sound(ready),
             () = self.driver.clock.sleep_until(deadline) => Wake::Deadline,
             () = self.watchdog.due() => Wake::Beat,
         }
@@ -244,13 +233,10 @@ impl Running {
             }
             Output::PlayEnd { utterance } => self.command(Command::Finish { utterance }),
             Output::Speak { utterance, text, kind } => self.speak(now, utterance, text, kind),
-            Output::PlayClip { utterance, clip } => self.play_clip(utterance, &clip),
+            Output::PlayClip { utterance, clip } => self.play_clip(utterance, clip),
             Output::Duck => self.command(Command::Duck(DUCK)),
             Output::Unduck => self.command(Command::Duck(Db(0.0))),
-            Output::Flush => {
-                self.flushes += 1;
-                self.command(Command::Flush);
-            }
+            Output::Flush => self.flush(),
             Output::Run(permit) => self.driver.toolbox.dispatch(permit),
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
@@ -299,29 +285,6 @@ impl Running {
         self.driver.watchers.show(now, moment);
     }
 
-    fn command(&mut self, command: Command) {
-        let lost = match self.driver.audio.command(command) {
-            Ok(()) => return,
-            Err(lost) => lost,
-        };
-        match lost {
-            // An utterance that cannot be played has not been heard; whoever waits for it must not wait for ever.
-            Command::Append { utterance, .. } | Command::Finish { utterance } => {
-                error!(%utterance, "the audio worker takes no commands; an utterance is lost");
-                self.inputs.push_back(not_heard(utterance));
-            }
-            Command::Flush
-            | Command::Duck(_)
-            | Command::Volume(_)
-            | Command::Rate(_)
-            | Command::UplinkOpen { .. }
-            | Command::UplinkClose
-            | Command::Mute(_) => {
-                error!("the audio worker takes no commands; is it stopped?");
-            }
-        }
-    }
-
     fn connect(&mut self, resume: Option<String>) {
         if self.link.is_some() {
             self.dial_next = Some(resume);
@@ -344,48 +307,6 @@ impl Running {
         }
     }
 
-    fn speak(&mut self, now: Instant, utterance: UtteranceId, text: String, kind: LineKind) {
-        self.show(now, &Moment::Line { text: &text, kind });
-        let speech = Arc::clone(&self.driver.speech);
-        let flushes = self.flushes;
-        self.lines
-            .spawn(async move { Line { utterance, kind, flushes, rendered: speech.render(text).await } });
-    }
-
-    fn on_line(&mut self, line: Line) {
-        let Line { utterance, kind, flushes, rendered } = line;
-        if flushes != self.flushes {
-            debug!(%utterance, "a line was flushed before it was rendered");
-            return self.feed(not_heard(utterance));
-        }
-        match rendered {
-            Ok(pcm) => {
-                let priority = match kind {
-                    LineKind::ReadBack => Priority::ReadBack,
-                    LineKind::Apology => Priority::Alert,
-                    LineKind::PreCall | LineKind::Goodbye => Priority::PreCall,
-                };
-                self.command(Command::Append { utterance, priority, pcm });
-                self.command(Command::Finish { utterance });
-                self.pump();
-            }
-            Err(fault) => {
-                warn!(error = &fault as &dyn std::error::Error, "a line was not spoken");
-                self.feed(not_heard(utterance));
-            }
-        }
-    }
-
-    fn play_clip(&mut self, utterance: UtteranceId, clip: &str) {
-        if let Some(pcm) = self.driver.clips.find(clip).cloned() {
-            self.command(Command::Append { utterance, priority: Priority::Clip, pcm });
-            self.command(Command::Finish { utterance });
-        } else {
-            warn!(clip, "a tool asked for a clip that is not configured under [clips]");
-            self.inputs.push_back(not_heard(utterance));
-        }
-    }
-
     fn on_audio(&mut self, event: audio::Event) {
         if let audio::Event::Mic(chunk) = &event {
             if let Some((link, _)) = &self.link {
@@ -400,9 +321,14 @@ impl Running {
             audio::Event::SpeechEnded { voiced } => self.feed(Input::SpeechEnded { voiced }),
             audio::Event::Started { utterance } => self.feed(Input::PlayoutStarted { utterance }),
             audio::Event::Finished { utterance, heard, cut } => {
+                self.sounds.is_over(now, utterance);
                 self.feed(Input::PlayoutFinished { utterance, heard, cut });
             }
             audio::Event::Rate(percent) => self.feed(Input::Pace { percent }),
+            audio::Event::Muted(muted) => {
+                info!("the microphone is {}", if muted { "off" } else { "on" });
+                self.feed(Input::Muted { muted });
+            }
             audio::Event::DeviceUp { text, .. } => info!("{text}"),
             audio::Event::DeviceDown { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
@@ -417,7 +343,8 @@ impl Running {
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),
-            Told::Done(call, outcome) => {
+            Told::Done(call, mut outcome) => {
+                outcome.clip_after = outcome.clip_after.filter(|clip| self.wants(clip));
                 self.show(now, &Moment::Outcome { call, outcome: &outcome });
                 self.feed(Input::Outcome { call, outcome });
             }
@@ -458,7 +385,10 @@ impl Running {
     }
 
     fn tell_status(&mut self) {
-        let status = supervise::status_line(&self.driver.session.snapshot());
+        let mut status = supervise::status_line(&self.driver.session.snapshot());
+        if self.driver.audio.is_muted() {
+            status += "; microphone off";
+        }
         if status != self.status {
             supervise::status(&status);
             self.status = status;
@@ -478,7 +408,7 @@ impl Running {
                 warn!("the link did not close in time and was dropped");
             }
         }
-        let rendered = async { while self.lines.join_next().await.is_some() {} };
+        let rendered = self.sounds.rendered();
         if tokio::time::timeout(SPEECH_STOP, rendered).await.is_err() {
             warn!("a speech engine did not end in time and was left behind");
         }
@@ -488,8 +418,4 @@ impl Running {
             warn!("{fault}");
         }
     }
-}
-
-const fn not_heard(utterance: UtteranceId) -> Input {
-    Input::PlayoutFinished { utterance, heard: units::Frames(0), cut: true }
 }

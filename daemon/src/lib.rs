@@ -43,6 +43,7 @@ pub mod records;
 pub mod sound;
 pub mod speech;
 pub mod supervise;
+pub mod switch;
 pub mod timeline;
 pub mod toolbox;
 pub mod tooling;

@@ -1,6 +1,6 @@
 //! How the device sounds, as far as a tool may change it: the pace of the model's speech and the volume, which hold at once,
-//! and the voice that the next connection has. A microphone that a tool has switched off could not be switched on again by
-//! anybody, so that is not offered.
+//! and the voice that the next connection has. A tool switches the microphone off and never on: that is the owner's, by a
+//! [`Switch`](crate::switch::Switch).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
@@ -14,8 +14,11 @@ use units::Db;
 use crate::voice::Voice;
 
 /// Names of the tools that this device can carry out.
-pub const TOOLS: [&str; 7] =
-    ["set_volume", "set_speech_rate", "faster", "slower", "reset_speech", "set_voice", "reset_voice"];
+pub const TOOLS: [&str; 8] =
+    ["set_volume", "set_speech_rate", "faster", "slower", "reset_speech", "set_voice", "reset_voice", MUTE];
+
+/// The one of them that needs a way back.
+pub const MUTE: &str = "mute";
 
 /// Those of them that need voices to choose from.
 pub const VOICE_TOOLS: [&str; 2] = ["set_voice", "reset_voice"];
@@ -42,13 +45,13 @@ struct Settings {
 }
 
 impl Settings {
-    fn state(&self) -> State {
+    fn state(&self, muted: bool) -> State {
         State {
             rate_percent: self.rate_percent.load(Ordering::Relaxed),
             voice: self.voice.of_connection().unwrap_or_default(),
             next_voice: self.voice.next(),
             volume_percent: self.volume_percent.load(Ordering::Relaxed),
-            muted: false,
+            muted,
         }
     }
 }
@@ -76,14 +79,14 @@ impl Sound {
             };
             obeyed(&audio, command).await?;
             keep(&settings);
-            Ok(settings.state())
+            Ok(settings.state(audio.is_muted()))
         })
     }
 }
 
 impl DeviceAudio for Sound {
     fn sound(&self) -> State {
-        self.settings.state()
+        self.settings.state(self.audio.as_ref().is_some_and(audio::Handle::is_muted))
     }
 
     fn voices(&self) -> Vec<String> {
@@ -118,7 +121,7 @@ impl DeviceAudio for Sound {
     }
 
     fn mute(&self) -> BoxFuture<'static, Result<State, AudioError>> {
-        cannot("nothing on this device switches the microphone on again")
+        self.order(Command::Mute(true), |_| {})
     }
 }
 
@@ -225,8 +228,28 @@ mod tests {
         assert_eq!((stuck.sound().volume_percent, stuck.sound().rate_percent), (100, 100));
         let absent = of(None);
         assert!(matches!(absent.set_volume(30).await, Err(AudioError::Failed(_))));
-        assert!(matches!(absent.mute().await, Err(AudioError::Unsupported(_))));
+        assert!(matches!(stuck.mute().await, Err(AudioError::Failed(_))));
+        assert!(matches!(absent.mute().await, Err(AudioError::Failed(_))));
+        assert!(!stuck.sound().muted && !absent.sound().muted);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn row_129_the_microphone_is_off_when_its_order_comes_back_and_whoever_switches_it_on_is_believed()
+    {
+        let config = audio::Config::new(Source::Silence, Sink::Null);
+        let (stepper, handle) = Engine::stepped(config, |_| true).unwrap();
+        let sound = Sound::new(Some(handle.clone()), Db(0.0), Voice::new(None), Vec::new());
+        let orders = async {
+            assert!(!sound.sound().muted);
+            assert!(sound.mute().await.unwrap().muted && handle.is_muted());
+            assert!(sound.set_volume(30).await.unwrap().muted, "nothing else changes it");
+            handle.command(Command::Mute(false)).unwrap();
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            assert!(!sound.sound().muted);
+        };
+        step_through(stepper, orders).await;
+    }
+
     #[tokio::test]
     async fn row_129_another_voice_is_that_of_the_next_connection_and_this_one_keeps_its_own() {
         let voices = ["Kore", "Puck"].map(str::to_owned);

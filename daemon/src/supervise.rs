@@ -9,6 +9,8 @@ use session::{GateState, Snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, warn};
 
+use crate::switch::Switch;
+
 /// From SIGTERM to the end of the process, whatever hangs: what a person at a terminal waits before the second ^C.
 pub const STOP_LIMIT: Duration = Duration::from_millis(4500);
 
@@ -24,18 +26,19 @@ pub fn close_to_others() -> std::io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Completes when the process is asked to stop, with the signal's name.
+/// Completes when the process is asked to stop, with the signal's name. SIGUSR1 and SIGUSR2 turn `switch` on and off, from the
+/// moment of this call to the end of the process.
 ///
-/// From then on the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their own, so
-/// neither a device that hangs in the kernel nor a busy runtime can keep the process. That thread speaks to nobody: the log
+/// Once it is asked to stop, the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their own, so
+/// neither a device that hangs in the kernel nor a busy runtime can keep the process or a microphone. That thread speaks to nobody: the log
 /// may have a reader that stands still, and then whoever writes a line waits for ever, with all who want to write one.
 ///
 /// # Errors
 /// When the signal handlers cannot be installed.
-pub async fn stop_requested() -> std::io::Result<&'static str> {
+pub fn stop_requested(switch: Switch) -> impl Future<Output = std::io::Result<&'static str>> {
     let (asked, told) = tokio::sync::oneshot::channel();
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let first = first_signal();
+    let thread = thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let first = first_stop(&switch);
         let stopping = first.is_ok();
         // The daemon may have ended by itself.
         let _ = asked.send(first);
@@ -46,8 +49,11 @@ pub async fn stop_requested() -> std::io::Result<&'static str> {
             thread::sleep(LAST_WORDS);
             std::process::exit(0);
         }
-    })?;
-    told.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread for signals ended by itself")))
+    });
+    async move {
+        thread?;
+        told.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread for signals ended by itself")))
+    }
 }
 
 /// Does on a thread of its own what may never come back. Without a thread it is not done.
@@ -55,15 +61,21 @@ fn aside(say: impl FnOnce() + Send + 'static) {
     drop(thread::Builder::new().name("last words".to_owned()).spawn(say));
 }
 
-/// Blocks until the first signal that asks to stop.
-fn first_signal() -> std::io::Result<&'static str> {
+/// Blocks until the first signal that asks to stop, and obeys those that do not.
+fn first_stop(switch: &Switch) -> std::io::Result<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        tokio::select! {
-            _ = terminate.recv() => Ok("SIGTERM"),
-            _ = interrupt.recv() => Ok("SIGINT"),
+        let mut on = signal(SignalKind::user_defined1())?;
+        let mut off = signal(SignalKind::user_defined2())?;
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return Ok("SIGTERM"),
+                _ = interrupt.recv() => return Ok("SIGINT"),
+                _ = on.recv() => switch.turn(true),
+                _ = off.recv() => switch.turn(false),
+            }
         }
     })
 }

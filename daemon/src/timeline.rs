@@ -75,6 +75,7 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
             json!({"utterance": utterance.0, "heard_ms": millis(heard.span(units::Hz::K24)), "cut": cut}),
         ),
         audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
+        audio::Event::Muted(muted) => ("microphone.muted", json!({"muted": muted})),
         audio::Event::DeviceUp { direction, text } => {
             ("device.up", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
         }
@@ -132,7 +133,7 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::LateOutcome { call } => ("call.late", json!({"call": call.0})),
         Notice::FollowUpsSpent { turn } => ("follow_ups.spent", json!({"turn": turn.0})),
         Notice::CallSpoken { name } => ("call.spoken", json!({"name": name})),
-        Notice::ClipQueued { clip } => ("clip.queued", json!({"clip": clip})),
+        Notice::ClipQueued { clip } => ("clip.queued", json!({"clip": clip.to_string()})),
         Notice::Usage { input_tokens, output_tokens } => {
             ("usage", json!({"input_tokens": input_tokens, "output_tokens": output_tokens}))
         }

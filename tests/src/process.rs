@@ -97,6 +97,15 @@ impl Daemon {
         self.signal(Signal::HUP);
     }
 
+    /// Sends SIGUSR1, which switches the microphone on, or SIGUSR2, which switches it off.
+    ///
+    /// # Panics
+    /// If the process has ended already; the text shows the log.
+    #[track_caller]
+    pub fn switch_microphone(&self, on: bool) {
+        self.signal(if on { Signal::USR1 } else { Signal::USR2 });
+    }
+
     #[track_caller]
     fn signal(&self, signal: Signal) {
         if let Err(error) = pidfd_send_signal(&self.pidfd, signal) {

@@ -11,12 +11,14 @@ use session::Notice;
 use tools::ToolSetBuilder;
 use units::{Instant, Pcm};
 use voiced::assembly::{Assembly, Extend};
+use voiced::clip::store::Fetch;
 use voiced::config::{Config, Sources};
 use voiced::demo::sink::{Delivery, Sink};
 use voiced::demo::{InMemory, Witness, step_through};
 use voiced::identity::Identity;
 use voiced::provider::Secret;
 use voiced::records::Record;
+use voiced::switch::Switch;
 use voiced::watch::{Moment, Observer};
 
 use crate::files::{Scratch, wav, wire_dir};
@@ -31,6 +33,8 @@ pub struct Talk {
     extend: Extend,
     key: &'static str,
     instruction: Option<String>,
+    fetch: Option<Arc<dyn Fetch>>,
+    switched: Vec<(Duration, bool)>,
 }
 
 /// What came of it, as each side saw it.
@@ -81,6 +85,8 @@ impl Talk {
             extend: Arc::new(|tools| tools),
             key: "e2e-key",
             instruction: None,
+            fetch: None,
+            switched: Vec::new(),
         }
     }
 
@@ -124,6 +130,20 @@ impl Talk {
     #[must_use]
     pub fn told(mut self, instruction: &str) -> Self {
         self.instruction = Some(instruction.to_owned());
+        self
+    }
+
+    /// Clips of the web are had from `fetch`, and not from the web.
+    #[must_use]
+    pub fn clips_by(mut self, fetch: impl Fetch + 'static) -> Self {
+        self.fetch = Some(Arc::new(fetch));
+        self
+    }
+
+    /// At that time somebody switches the microphone on or off.
+    #[must_use]
+    pub fn switches(mut self, at_ms: u64, on: bool) -> Self {
+        self.switched.push((Duration::from_millis(at_ms), on));
         self
     }
 
@@ -178,7 +198,18 @@ impl Talk {
         if let Some(instruction) = self.instruction {
             assembly = assembly.instruction(instruction);
         }
-        let (driver, stepper) = assembly.stepped().unwrap_or_else(|fault| panic!("{fault}"));
+        if let Some(fetch) = self.fetch {
+            assembly = assembly.clips_by(fetch);
+        }
+        let switch = Switch::default();
+        for (at, on) in self.switched {
+            let switch = switch.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(at).await;
+                switch.turn(on);
+            });
+        }
+        let (driver, stepper) = assembly.switch(switch).stepped().unwrap_or_else(|fault| panic!("{fault}"));
         let talk = step_through(stepper, driver.run(tokio::time::sleep(self.length)));
         talk.await.unwrap_or_else(|fault| panic!("{fault}"));
         let recorder = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +228,8 @@ impl Talk {
 fn recording(path: PathBuf) -> Pcm {
     let bytes = std::fs::read(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
     // A talk in which nothing is ever played records nothing.
-    voiced::clip::decode("heard.wav", bytes).unwrap_or_else(|_| Pcm::new(units::Hz::K48, Vec::new()))
+    voiced::clip::decode("heard.wav", bytes, Duration::MAX)
+        .unwrap_or_else(|_| Pcm::new(units::Hz::K48, Vec::new()))
 }
 
 #[derive(Clone, Default)]

@@ -138,8 +138,8 @@ impl std::fmt::Debug for AudioKit {
 }
 
 impl AudioKit {
-    /// The tools over `audio`. `unmute` ends the sentence "The microphone is off; it is switched on again …", such as
-    /// `with the button on the front`.
+    /// The tools over `audio`. `unmute` is what the person has to do to be heard again, in a sentence of its own, such as
+    /// `Press the green button.`
     #[must_use]
     pub fn new(audio: Arc<dyn DeviceAudio>, unmute: impl Into<String>) -> Self {
         Self { audio, unmute: unmute.into(), offered: None }
@@ -296,7 +296,7 @@ impl AudioKit {
 
     fn mute(&self) -> Done {
         let order = self.audio.mute();
-        let text = format!("The microphone is off; it is switched on again {}.", self.unmute);
+        let text = format!("The microphone is off. To switch it on again: {}", self.unmute);
         let say =
             "Say just that, in 1 short spoken sentence, and nothing after it: you will not hear an answer.";
         Box::pin(async move { Ok(done(order, |_| text).await?.then_say(say)) })

@@ -89,6 +89,7 @@ pub use result::{IntoResult, Json, RawOutcome, ToolError, ToolResult};
 pub use secret::Secret;
 pub use set::{ErasedTool, RULES_HEADING, STANDING_RULES, ToolSet, build_instruction};
 pub use shape::{Shaped, Status};
+pub use units::Clip;
 pub use view::ToolView;
 
 /// A boxed `Send` future: what an object-safe async call returns.

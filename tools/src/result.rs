@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use units::Clip;
 
 use crate::cx::Cancelled;
 use crate::shape::{Fault, Status, to_json};
@@ -20,7 +21,7 @@ pub struct ToolResult {
     pub(crate) content: Content,
     pub(crate) instruction: Option<String>,
     pub(crate) events: Vec<(String, Value)>,
-    pub(crate) clip_after: Option<String>,
+    pub(crate) clip_after: Option<Clip>,
     pub(crate) silent_ok: bool,
     /// The first value that JSON could not carry: the result is an error then.
     pub(crate) fault: Option<Fault>,
@@ -141,9 +142,10 @@ impl ToolResult {
         self
     }
 
-    /// A clip, by name, that plays after the speech this result provokes.
-    pub fn clip_after(mut self, clip: &str) -> Self {
-        self.clip_after = Some(clip.to_owned());
+    /// A clip that plays after the speech this result provokes: one of the configuration by name, or an `https://` URL on a
+    /// host that tools may call. It is dropped when the person speaks before, unless it is [`Clip::kept`].
+    pub fn clip_after(mut self, clip: impl Into<Clip>) -> Self {
+        self.clip_after = Some(clip.into());
         self
     }
 

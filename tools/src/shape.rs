@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use units::Clip;
 
 use crate::result::{Content, ErrorKind, RawOutcome, Said, ToolResult};
 
@@ -54,8 +55,8 @@ pub struct Shaped {
     pub body: Value,
     /// Events for the screen, in order, to be shown before the model gets its answer.
     pub events: Vec<(String, Value)>,
-    /// A clip to play after the speech this result provokes, by name.
-    pub clip_after: Option<String>,
+    /// A clip to play after the speech this result provokes.
+    pub clip_after: Option<Clip>,
     /// Nothing need be said about it.
     pub silent_ok: bool,
 }

@@ -64,7 +64,7 @@ pub enum Command {
     },
     /// Let no audio out. A partial chunk is dropped.
     UplinkClose,
-    /// Zero the microphone before anything sees it.
+    /// Zero the microphone before anything sees it, and let nothing of it out, until it is switched on again.
     Mute(bool),
 }
 
@@ -108,6 +108,8 @@ pub enum Event {
     /// A [`Command::Rate`] holds: replies play at this many percent of their own pace, 50 ..= 150, from here on. It may be
     /// nearer to 100 than what was ordered.
     Rate(u16),
+    /// A [`Command::Mute`] holds: the microphone is off, or on, from here on. It comes after the last audio from before.
+    Muted(bool),
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

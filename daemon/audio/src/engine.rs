@@ -111,12 +111,14 @@ fn turn(worker: &mut Worker, shared: &Shared, commands: &Receiver<Command>, now:
         worker.command(command);
     }
     worker.turn(now);
+    shared.is_muted.store(worker.is_muted(), Relaxed);
     shared.live.store(worker.counters());
 }
 
 struct Shared {
     commands: SyncSender<Command>,
     live: Live,
+    is_muted: AtomicBool,
     stop: AtomicBool,
     /// Where the thread says that it has ended; `None` when there is no thread, or it has been waited for.
     done: std::sync::Mutex<Option<Receiver<()>>>,
@@ -128,6 +130,7 @@ impl Shared {
         let shared = Self {
             commands: sender,
             live: Live::default(),
+            is_muted: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             done: std::sync::Mutex::new(None),
         };
@@ -156,6 +159,12 @@ impl Handle {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shared.live.load()
+    }
+
+    /// Whether the microphone is off, as of the worker's last turn. Never waits.
+    #[must_use]
+    pub fn is_muted(&self) -> bool {
+        self.shared.is_muted.load(Relaxed)
     }
 
     /// Ends the worker: devices are closed, files completed. Blocks for `timeout` at most; a hanging device costs

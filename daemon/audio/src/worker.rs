@@ -150,7 +150,12 @@ impl Worker {
             }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
-            Command::Mute(is_muted) => microphone.mute(is_muted),
+            Command::Mute(is_muted) => {
+                if let Some(change) = microphone.mute(is_muted) {
+                    self.outbox.push(speech(change));
+                }
+                self.outbox.push(Event::Muted(is_muted));
+            }
         }
     }
 
@@ -184,6 +189,10 @@ impl Worker {
         if let Some(device) = &mut self.microphone.device {
             device.close(deadline);
         }
+    }
+
+    pub(crate) const fn is_muted(&self) -> bool {
+        self.microphone.is_muted
     }
 
     pub(crate) const fn counters(&self) -> &Counters {
@@ -355,7 +364,8 @@ impl Loudspeaker {
 }
 
 impl Microphone {
-    fn mute(&mut self, is_muted: bool) {
+    /// Whoever speaks is cut off by it.
+    fn mute(&mut self, is_muted: bool) -> Option<SpeechChange> {
         self.is_muted = is_muted;
         // Both ends are told: the callback, so that nothing said while muted is in the ring when it ends; the worker,
         // because the ring still holds what was said before it began.
@@ -363,9 +373,11 @@ impl Microphone {
             intake.mute(is_muted);
             intake.forget();
         }
-        if is_muted {
-            self.uplink.forget();
+        if !is_muted {
+            return None;
         }
+        self.uplink.forget();
+        self.vad.reset()
     }
 
     fn hop(&mut self, hop: &[f32; HOP_16K], outbox: &mut Outbox, counters: &mut Counters) {
@@ -373,7 +385,9 @@ impl Microphone {
         if let Some(change) = self.vad.push(hop) {
             outbox.push(speech(change));
         }
-        self.uplink.push(hop);
+        if !self.is_muted {
+            self.uplink.push(hop);
+        }
         self.drain(outbox, counters);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::UtteranceId;
+use units::{Clip, UtteranceId};
 
 use crate::notice::Notice;
 use crate::session::Session;
@@ -13,11 +13,13 @@ const CLIPS_MAX: usize = 8;
 
 #[derive(Default)]
 pub(crate) struct Clips {
-    waiting: VecDeque<Clip>,
+    waiting: VecDeque<Waiting>,
+    /// Those handed out that outlive an interruption; the newest last.
+    kept: VecDeque<(UtteranceId, Clip)>,
 }
 
-struct Clip {
-    name: String,
+struct Waiting {
+    clip: Clip,
     stage: Stage,
 }
 
@@ -34,32 +36,44 @@ enum Stage {
 impl Clips {
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
+        self.kept.clear();
+    }
+
+    /// The person has other things on their mind: only what is kept goes on, after what they hear next or when it is quiet.
+    pub(crate) fn on_interrupted(&mut self) {
+        self.waiting.retain(|waiting| waiting.clip.is_kept());
+        for waiting in &mut self.waiting {
+            waiting.stage = match waiting.stage {
+                Stage::Unanswered { response } => Stage::Unanswered { response },
+                Stage::Due { .. } | Stage::Quiet => Stage::Quiet,
+            };
+        }
     }
 
     /// One waits for quiet.
     pub(crate) fn wait_for_quiet(&self) -> bool {
-        self.waiting.iter().any(|clip| clip.stage == Stage::Quiet)
+        self.waiting.iter().any(|waiting| waiting.stage == Stage::Quiet)
     }
 }
 
 impl Session {
-    pub(crate) fn queue_clip(&mut self, response: u64, name: String) {
-        self.keep_clip(name, Stage::Unanswered { response });
+    pub(crate) fn queue_clip(&mut self, response: u64, clip: Clip) {
+        self.hold_clip(clip, Stage::Unanswered { response });
     }
 
     /// A clip that belongs to no answer: after what is said about it, if something is to be, or soon.
-    pub(crate) fn clip_is_due(&mut self, name: String, provokes: bool) {
+    pub(crate) fn clip_is_due(&mut self, clip: Clip, provokes: bool) {
         if provokes {
-            self.keep_clip(name, Stage::Due { not_after: self.reply.open() });
+            self.hold_clip(clip, Stage::Due { not_after: self.reply.open() });
             self.cx.after(Timer::Clip, self.cx.config.patience.clip);
         } else {
-            self.keep_clip(name, Stage::Quiet);
+            self.hold_clip(clip, Stage::Quiet);
         }
     }
 
-    fn keep_clip(&mut self, name: String, stage: Stage) {
-        self.cx.notice(Notice::ClipQueued { clip: name.clone() });
-        self.clips.waiting.push_back(Clip { name, stage });
+    fn hold_clip(&mut self, clip: Clip, stage: Stage) {
+        self.cx.notice(Notice::ClipQueued { clip: clip.clone() });
+        self.clips.waiting.push_back(Waiting { clip, stage });
         if self.clips.waiting.len() > CLIPS_MAX {
             self.clips.waiting.pop_front();
         }
@@ -74,9 +88,9 @@ impl Session {
         let not_after = if same_reply { None } else { speaking };
         let stage = if provokes { Stage::Due { not_after } } else { Stage::Quiet };
         let mut due = false;
-        for clip in &mut self.clips.waiting {
-            if clip.stage == (Stage::Unanswered { response }) {
-                clip.stage = stage;
+        for waiting in &mut self.clips.waiting {
+            if waiting.stage == (Stage::Unanswered { response }) {
+                waiting.stage = stage;
                 due = provokes;
             }
         }
@@ -105,7 +119,7 @@ impl Session {
 
     /// The answers of `response` cannot be sent any more.
     pub(crate) fn drop_clips(&mut self, response: u64) {
-        self.clips.waiting.retain(|clip| clip.stage != Stage::Unanswered { response });
+        self.clips.waiting.retain(|waiting| waiting.stage != Stage::Unanswered { response });
     }
 
     /// A reply was generated to its end.
@@ -117,7 +131,7 @@ impl Session {
 
     /// [`Timer::Clip`] has come: nothing was said about the answer.
     pub(crate) fn on_clip_due(&mut self) {
-        if self.playout.is_pending() || self.reply.open().is_some() {
+        if self.playout.is_pending() || self.reply.open().is_some() || self.person.is_speaking() {
             self.cx.after(Timer::Clip, self.cx.config.patience.clip);
         } else {
             self.play_due_clips(None);
@@ -129,18 +143,43 @@ impl Session {
             Stage::Due { not_after } => after.is_none() || not_after != after,
             Stage::Unanswered { .. } | Stage::Quiet => false,
         });
-        if !self.clips.waiting.iter().any(|clip| matches!(clip.stage, Stage::Due { .. })) {
+        if !self.clips.waiting.iter().any(|waiting| matches!(waiting.stage, Stage::Due { .. })) {
             self.cx.timers.clear(Timer::Clip);
         }
     }
 
     fn play_clips(&mut self, which: impl Fn(Stage) -> bool) {
-        for clip in std::mem::take(&mut self.clips.waiting) {
-            if which(clip.stage) {
-                self.playout.clip(&mut self.cx, clip.name);
-            } else {
-                self.clips.waiting.push_back(clip);
+        for waiting in std::mem::take(&mut self.clips.waiting) {
+            if !which(waiting.stage) {
+                self.clips.waiting.push_back(waiting);
+                continue;
             }
+            let kept = waiting.clip.is_kept().then(|| waiting.clip.clone());
+            let utterance = self.playout.clip(&mut self.cx, waiting.clip);
+            if let Some(clip) = kept {
+                self.clips.kept.push_back((utterance, clip));
+                if self.clips.kept.len() > CLIPS_MAX {
+                    self.clips.kept.pop_front();
+                }
+            }
+        }
+    }
+
+    /// A clip that only waits to be heard, most likely as it is still to come, gives way to a person who begins to speak.
+    pub(crate) fn yield_clips(&mut self) {
+        if self.playout.is_only_clips_queued() {
+            self.playout.flush(&mut self.cx, None);
+            self.clips.on_interrupted();
+        }
+    }
+
+    /// A clip that was handed out is over; `flushed` if we dropped it and nothing of it was heard.
+    pub(crate) fn on_clip_over(&mut self, utterance: UtteranceId, flushed: bool) {
+        let Some(at) = self.clips.kept.iter().position(|(kept, _)| *kept == utterance) else {
+            return;
+        };
+        if let Some((_, clip)) = self.clips.kept.remove(at).filter(|_| flushed) {
+            self.hold_clip(clip, Stage::Quiet);
         }
     }
 }

@@ -14,8 +14,8 @@
 //!   [`Output::Disconnect`], which can come when the transport is already gone. One transport at a time: a `Connect`
 //!   that comes while the old one closes waits for it. What the old one still says may be given or dropped.
 //! - Each utterance handed out ends in one [`Input::PlayoutFinished`], also if it was flushed or could not be played.
-//!   A line that is still being rendered when [`Output::Flush`] comes is flushed too. [`Input::PlayoutStarted`] comes
-//!   before it if any of the utterance was heard.
+//!   A line that is still being rendered and a clip that is still to come when [`Output::Flush`] comes are flushed too.
+//!   [`Input::PlayoutStarted`] comes before it if any of the utterance was heard.
 //! - Each [`Output::Run`] ends in one [`Input::Outcome`], also after [`Output::Cancel`], after which it may be late: it
 //!   is then told in the answer if that is not sent yet, as a note if it changed something, or dropped. [`Input::EffectBegun`] comes before it if the call passed its point of no return.
 //! - Whatever breaks this contract costs at most a wait: every wait on somebody else has a named timer.
@@ -60,7 +60,7 @@ mod written;
 
 use std::time::Duration;
 
-use units::{CallKey, Frames, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Pcm, UtteranceId};
 
 pub use calls::END_CALL;
 pub use config::{Config, Engage, GateConfig, Lines, Patience, Profile, RetryConfig};
@@ -114,6 +114,11 @@ pub enum Input {
     Pace {
         /// Percent of its own, at least 1.
         percent: u16,
+    },
+    /// The microphone was switched off, or on again. What it had heard until then was given before.
+    Muted {
+        /// It is off.
+        muted: bool,
     },
     /// A transport to the provider is open and our set-up was sent.
     LinkOpened,
@@ -207,12 +212,12 @@ pub enum Output {
         /// What it is for.
         kind: LineKind,
     },
-    /// Queue this clip.
+    /// Queue this clip. One that is still to come may be waited for; it plays behind whatever is queued then.
     PlayClip {
         /// The id under which its playout is reported.
         utterance: UtteranceId,
-        /// Its name.
-        clip: String,
+        /// Which.
+        clip: Clip,
     },
     /// Lower playout while it is unclear whether this is a barge-in.
     Duck,

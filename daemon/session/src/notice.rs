@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use units::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
+use units::{CallKey, Clip, Epoch, GrantId, PendingId, TurnId, UtteranceId};
 
 use crate::confirm::Reading;
 use crate::record::TurnRecord;
@@ -232,8 +232,8 @@ pub enum Notice {
     },
     /// A clip waits for the speech it belongs after.
     ClipQueued {
-        /// Its name.
-        clip: String,
+        /// Which.
+        clip: Clip,
     },
     /// Tokens used by the model's turn.
     Usage {

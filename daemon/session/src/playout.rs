@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use units::{Frames, Hz, Instant, Pcm, TurnId, UtteranceId};
+use units::{Clip, Frames, Hz, Instant, Pcm, TurnId, UtteranceId};
 
 use crate::context::Context;
 use crate::notice::{Notice, Spoken};
@@ -100,6 +100,17 @@ impl Playout {
         self.live.values().any(|live| live.is_pending() && !matches!(live.what, Spoken::Line(_)))
     }
 
+    /// Nothing but clips waits to be heard, and none of them is.
+    pub(crate) fn is_only_clips_queued(&self) -> bool {
+        let queued = |live: &Live| live.what == Spoken::Clip && live.stage == Stage::Queued;
+        self.is_pending() && self.live.values().filter(|live| live.is_pending()).all(queued)
+    }
+
+    /// It was dropped, and not by the loudspeaker.
+    pub(crate) fn is_flushed(&self, utterance: UtteranceId) -> bool {
+        self.live.get(&utterance).is_some_and(|live| !live.is_pending())
+    }
+
     /// A line of the device's own is heard or waits to be.
     pub(crate) fn is_line_pending(&self) -> bool {
         self.live.values().any(|live| live.is_pending() && matches!(live.what, Spoken::Line(_)))
@@ -147,9 +158,10 @@ impl Playout {
         utterance
     }
 
-    pub(crate) fn clip(&mut self, cx: &mut Context, clip: String) {
+    pub(crate) fn clip(&mut self, cx: &mut Context, clip: Clip) -> UtteranceId {
         let utterance = self.admit(cx, Spoken::Clip, CLIP_MAX);
         cx.emit(Output::PlayClip { utterance, clip });
+        utterance
     }
 
     /// Drops everything. `by` is the turn that spoke over it, if one did. True if there was anything to drop.

@@ -114,7 +114,7 @@ impl Session {
         self.ledger.on_interrupted();
         if self.playout.is_reply_pending() {
             self.playout.flush(&mut self.cx, None);
-            self.clips.clear();
+            self.clips.on_interrupted();
         }
         self.reply.interrupted(&mut self.cx);
     }

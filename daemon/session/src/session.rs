@@ -148,6 +148,7 @@ impl Session {
             Input::PlayoutFinished { utterance, heard, cut } => {
                 self.on_playout_finished(utterance, heard, cut);
             }
+            Input::Muted { muted } => self.uplink.on_muted(muted),
             Input::LinkOpened => self.link.on_opened(&mut self.cx),
             Input::LinkClosed(failure) => self.on_link_closed(&failure),
             Input::Provider(event) => self.on_provider(event),

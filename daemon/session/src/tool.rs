@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use units::CallKey;
+use units::{CallKey, Clip};
 
 /// What a tool does to the world. The strictest class is the default everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,8 +170,8 @@ pub struct Outcome {
     pub body: Value,
     /// Events for the screen, in order.
     pub events: Vec<ClientEvent>,
-    /// A clip to play after the speech that this result provokes, by name.
-    pub clip_after: Option<String>,
+    /// A clip to play after the speech that this result provokes.
+    pub clip_after: Option<Clip>,
     /// Nothing need be said about it: that nothing is heard is right.
     pub silent_ok: bool,
 }

@@ -45,6 +45,7 @@ impl Session {
         if self.run == Run::On && matches!(self.cx.config.engage, Engage::Voice { .. }) {
             self.link.want(&mut self.cx);
         }
+        self.yield_clips();
         let audible = self.playout.is_audible();
         if !audible && !matches!(self.run, Run::Ending(_)) {
             return;
@@ -100,7 +101,7 @@ impl Session {
         self.cx.timers.clear(Timer::BargeIn);
         if self.playout.flush(&mut self.cx, Some(turn)) {
             self.reply.cut(&mut self.cx);
-            self.clips.clear();
+            self.clips.on_interrupted();
         }
         if ducked {
             self.cx.emit(Output::Unduck);
@@ -166,7 +167,9 @@ impl Session {
         if heard > Frames(0) {
             self.gate.on_heard(&self.person);
         }
+        let dropped = self.playout.is_flushed(utterance) && heard == Frames(0);
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
+            self.on_clip_over(utterance, dropped);
             self.record_progress();
             self.on_utterance_over(utterance, what, cut);
         }

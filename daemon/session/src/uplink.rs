@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use units::Instant;
 
-use crate::Output;
 use crate::engage::Run;
 use crate::session::Session;
 use crate::timers::Timer;
+use crate::{Intent, Output};
 
 /// The uplink gate. It only opens and closes; the audio never comes through here.
 pub(crate) struct Uplink {
@@ -15,11 +15,13 @@ pub(crate) struct Uplink {
     /// When the first speech began that was not let out.
     onset: Option<Instant>,
     hold_over: bool,
+    /// The microphone is switched off.
+    muted: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// There is no link.
+    /// There is no link, or the microphone is off.
     Shut,
     /// The link must not carry audio while a call is unanswered. What is said meanwhile is lost on purpose.
     Held,
@@ -28,7 +30,7 @@ enum State {
 
 impl Uplink {
     pub(crate) fn new() -> Self {
-        Self { state: State::Shut, onset: None, hold_over: false }
+        Self { state: State::Shut, onset: None, hold_over: false, muted: false }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -41,6 +43,11 @@ impl Uplink {
         if self.state == State::Shut && stale {
             self.onset = Some(onset);
         }
+    }
+
+    /// The microphone was switched off, or on again.
+    pub(crate) fn on_muted(&mut self, muted: bool) {
+        self.muted = muted;
     }
 
     /// Audio was withheld for long enough: better a broken link than a deaf device.
@@ -70,6 +77,10 @@ impl Session {
             State::Shut => {
                 self.cx.timers.clear(Timer::UplinkHold);
                 self.close_uplink(was);
+                if was == State::Open && self.uplink.muted && self.link.up().is_some() {
+                    // It would wait for the end of a word that it never hears.
+                    self.cx.emit(Output::Send(Intent::AudioStreamEnd));
+                }
             }
         }
     }
@@ -82,7 +93,8 @@ impl Session {
 
     fn wanted_uplink(&mut self) -> State {
         let working = matches!(self.run, Run::On | Run::Ending(_));
-        let Some((conversation, capabilities)) = self.link.up().filter(|_| working) else {
+        let listens = working && !self.uplink.muted;
+        let Some((conversation, capabilities)) = self.link.up().filter(|_| listens) else {
             self.uplink.hold_over = false;
             return State::Shut;
         };

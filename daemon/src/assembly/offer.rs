@@ -11,7 +11,7 @@ use tools::{BuildError, BuildErrors, ErasedTool, ToolSet, ToolSetBuilder};
 use super::{AssemblyError, Bus, Extend};
 use crate::config::{Board, Config, DeclaredTool, Kb, ProcessEnv};
 use crate::fault::chain;
-use crate::sound::Sound;
+use crate::sound::{MUTE, Sound};
 use crate::speech;
 use crate::voice::Voice;
 
@@ -55,8 +55,11 @@ pub(super) fn tools_over(
     }
     if let Some(kit) = &config.tools.device_audio {
         let sound = Arc::new(Sound::new(audio, config.audio.volume, voice, kit.voices.clone()));
-        let offered = kit.offer.iter().map(String::as_str);
-        builder = builder.component(Arc::new(AudioKit::new(sound, "by hand").offering(offered)));
+        // Without a way back nobody could be heard asking for it.
+        let offered =
+            kit.offer.iter().map(String::as_str).filter(|name| *name != MUTE || kit.unmute.is_some());
+        let unmute = kit.unmute.clone().unwrap_or_default();
+        builder = builder.component(Arc::new(AudioKit::new(sound, unmute).offering(offered)));
     }
     let (mut builder, mut faults) = http_tools(builder, config);
     if let Some(kb) = &config.tools.kb {
@@ -253,6 +256,10 @@ mod tests {
         );
         let usual_first = json!(["Kore", "Puck"]);
         assert_eq!(tools.find("set_voice").unwrap().schema()["properties"]["voice"]["enum"], usual_first);
+        let config = "[tools]\nwarehouse.enabled = false\ndevice_audio.enabled = true\n\
+                      device_audio.offer = [\"set_volume\", \"mute\"]\ndevice_audio.unmute = \"Press the green button.\"\n";
+        let tools = Site::new("mute", config).tools().unwrap();
+        assert_eq!(tools.names().collect::<Vec<_>>(), ["end_session", "mute", "set_volume"]);
         let site = Site::new("silent", "[tools]\nwarehouse.enabled = false\n");
         assert_eq!(site.tools().unwrap().names().collect::<Vec<_>>(), ["end_session"]);
     }

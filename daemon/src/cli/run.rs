@@ -15,6 +15,7 @@ use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
 use crate::fault::chain;
 use crate::supervise;
+use crate::switch::Switch;
 
 /// Runs the daemon until it is asked to stop.
 pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitCode {
@@ -26,14 +27,15 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
     };
     let code = runtime.block_on(async {
         // One for the whole run, however often a configuration is waited for: it has a thread of its own.
-        let stop = supervise::stop_requested();
+        let switch = Switch::default();
+        let stop = supervise::stop_requested(switch.clone());
         tokio::pin!(stop);
         let mut loaded = Config::load(sources).map_err(|faults| faults.to_string());
         loop {
             let fault = match loaded {
                 Ok(loaded) => {
                     start_log(loaded.config.log.level);
-                    match Assembly::new(loaded.config, extend).driver() {
+                    match Assembly::new(loaded.config, extend).switch(switch.clone()).driver() {
                         Ok(driver) => return serve(driver, stop, keep_going).await,
                         Err(fault) => match ends_with(&fault, keep_going) {
                             Some(code) => return fail(code, chain(&fault)),
@@ -49,7 +51,7 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
             };
             start_log(Level::Info);
             error!("{fault}");
-            match wait_for_config(sources, stop.as_mut()).await {
+            match wait_for_config(sources, &switch, stop.as_mut()).await {
                 Some(cured) => loaded = Ok(cured),
                 None => return ExitCode::SUCCESS,
             }
@@ -127,6 +129,7 @@ async fn hangup(keep_going: bool) {
 /// Waits, with the configuration broken, for SIGHUP and a good one; `None` when asked to stop.
 async fn wait_for_config<F: Future>(
     sources: &Sources,
+    switch: &Switch,
     mut stop: Pin<&mut F>,
 ) -> Option<crate::config::Loaded> {
     let mut reload = signal(SignalKind::hangup()).ok()?;
@@ -134,6 +137,7 @@ async fn wait_for_config<F: Future>(
     info!("waiting for a configuration without faults: mend it and send SIGHUP");
     let mut watchdog = supervise::Watchdog::from_env();
     let mut beats = 0;
+    let mut turns = switch.turns();
     loop {
         tokio::select! {
             _ = stop.as_mut() => return None,
@@ -141,6 +145,10 @@ async fn wait_for_config<F: Future>(
                 // No audio worker runs here; that this loop does is all there is to show.
                 beats += 1;
                 watchdog.beat(beats);
+            }
+            on = turns.next() => {
+                let on = if on { "on" } else { "off" };
+                info!("the microphone will be {on} once there is a configuration: nothing listens until then");
             }
             _ = reload.recv() => match Config::load(sources) {
                 Ok(loaded) => return Some(loaded),

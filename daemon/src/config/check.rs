@@ -14,19 +14,22 @@ use units::Db;
 use super::fault::{Fault, Origin, Problem};
 use super::raw::{Raw, RawChannel};
 use super::{
-    Audio, BargeIn, Board, CaptureChannel, ClipSource, Config, Device, DeviceAudio, Echo, EchoMode, Endpoint,
-    Engage, EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records,
-    SimZone, Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
+    Audio, BargeIn, Board, CaptureChannel, Config, Device, DeviceAudio, Echo, EchoMode, Endpoint, Engage,
+    EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records, SimZone,
+    Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
 use crate::file;
 use crate::records::Bounds;
-use crate::sound::{TOOLS, VOICE_TOOLS};
+use crate::sound::{MUTE, TOOLS, VOICE_TOOLS};
 
 /// Longest persona or profile, in bytes: a fifth of the context that is kept of a conversation would be the person's.
 const MAX_PERSONA_BYTES: usize = 32 * 1024;
 
 /// Longest id that services are told.
 const MAX_ID_CHARS: usize = 100;
+
+/// Longest sentence that says how the microphone is switched on again: two of them when spoken.
+const UNMUTE_CHARS_MAX: usize = 200;
 
 /// One hop of the audio worker: spans it counts are whole hops.
 const HOP_MS: i64 = 10;
@@ -40,6 +43,7 @@ pub(super) struct Check<'a> {
 impl Check<'_> {
     /// The checked configuration. It is only good if no fault was added.
     pub(super) fn config(&mut self, raw: Raw) -> Config {
+        let tools = self.tools(&raw);
         Config {
             provider: self.provider(&raw),
             persona: self.persona(&raw),
@@ -69,11 +73,11 @@ impl Check<'_> {
                 attempts: u8::try_from(self.whole("gate.attempts", raw.gate.attempts, 1..=5))
                     .unwrap_or_default(),
             },
-            tools: self.tools(&raw),
             // Its tables are read on their own: there may be any number of them.
             http_tools: Vec::new(),
             mcp: Vec::new(),
-            clips: self.clips(&raw),
+            clips: self.clips(&raw, &tools.egress),
+            tools,
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
             log: self.log(&raw),
@@ -268,6 +272,7 @@ impl Check<'_> {
     fn device_audio(&mut self, raw: &Raw) -> Option<DeviceAudio> {
         const OFFER: &str = "tools.device_audio.offer";
         const VOICES: &str = "tools.device_audio.voices";
+        const UNMUTE: &str = "tools.device_audio.unmute";
         let usual = &raw.provider.voice;
         let raw = &raw.tools.device_audio;
         if raw.offer.is_empty() || raw.offer.iter().any(|name| !TOOLS.contains(&name.as_str())) {
@@ -284,13 +289,24 @@ impl Check<'_> {
         {
             self.wrong(VOICES, &format!("`provider.voice` among them, the usual one: {usual:?}"));
         }
-        let needs_voices = raw.offer.iter().all(|name| VOICE_TOOLS.contains(&name.as_str()));
-        if needs_voices && raw.voices.is_empty() && self.settled(&[OFFER, VOICES]) {
-            self.wrong(OFFER, &format!("`{VOICES}` to be set with it, or none of them can be offered"));
+        let unmute = &raw.unmute;
+        if unmute.chars().count() > UNMUTE_CHARS_MAX || unmute.contains(char::is_control) {
+            self.wrong(UNMUTE, &format!("at most {UNMUTE_CHARS_MAX} characters in one line, or \"\""));
+        }
+        // Tools that lack what they need are left out; an offer of nothing else is no offer.
+        let lacks = |name: &str| match name {
+            MUTE => unmute.is_empty().then_some(UNMUTE),
+            _ => (VOICE_TOOLS.contains(&name) && raw.voices.is_empty()).then_some(VOICES),
+        };
+        let lacking: Option<Vec<&str>> = raw.offer.iter().map(|name| lacks(name)).collect();
+        if let Some([first, ..]) = lacking.as_deref()
+            && self.settled(&[OFFER, VOICES, UNMUTE])
+        {
+            self.wrong(OFFER, &format!("`{first}` to be set with it, or none of them can be offered"));
         }
         let others = raw.voices.iter().filter(|voice| *voice != usual);
         let voices = raw.voices.iter().filter(|voice| *voice == usual).chain(others).cloned().collect();
-        raw.enabled.then(|| DeviceAudio { offer: raw.offer.clone(), voices })
+        raw.enabled.then(|| DeviceAudio { offer: raw.offer.clone(), unmute: non_empty(&raw.unmute), voices })
     }
 
     fn call(&mut self, raw: &Raw) -> CallFacts {
@@ -306,25 +322,6 @@ impl Check<'_> {
             serde_json::Map::new()
         });
         CallFacts { agent_id: raw.agent_id.clone(), device_id: raw.device_id.clone(), user_data }
-    }
-
-    fn clips(&mut self, raw: &Raw) -> BTreeMap<String, ClipSource> {
-        let mut clips = BTreeMap::new();
-        for (name, source) in &raw.clips.0 {
-            let key = format!("clips.{name}");
-            let clip = match source.strip_prefix("builtin:") {
-                Some(builtin) => ClipSource::Builtin(builtin.to_owned()),
-                None => {
-                    let path = self.resolve(&key, source);
-                    if source.is_empty() || !path.is_file() {
-                        self.wrong(&key, "\"builtin:NAME\" or the path of an audio file that exists");
-                    }
-                    ClipSource::File(path)
-                }
-            };
-            clips.insert(name.clone(), clip);
-        }
-        clips
     }
 
     fn hal(&mut self, raw: &Raw) -> Hal {
@@ -431,7 +428,7 @@ impl Check<'_> {
     }
 
     /// The path that the value of `key` names, by who set it.
-    fn resolve(&self, key: &str, text: &str) -> PathBuf {
+    pub(super) fn resolve(&self, key: &str, text: &str) -> PathBuf {
         self.entries.get(key).map_or(&Origin::Default, |entry| &entry.origin).beside(text)
     }
 
@@ -440,7 +437,7 @@ impl Check<'_> {
     }
 
     /// Whether the values of `keys` are what their authors meant: only then can one be judged by another.
-    fn settled(&self, keys: &[&str]) -> bool {
+    pub(super) fn settled(&self, keys: &[&str]) -> bool {
         self.faults.iter().all(|fault| match fault {
             Fault::Key { key, .. } => !keys.contains(&key.as_str()),
             // What a broken file would have set is not known.
@@ -449,7 +446,7 @@ impl Check<'_> {
         })
     }
 
-    fn wrong(&mut self, key: &str, expected: &str) {
+    pub(super) fn wrong(&mut self, key: &str, expected: &str) {
         let (value, origin) = match self.entries.get(key) {
             Some(entry) => (show::shortened(&show::masked(key, &entry.value)), entry.origin.clone()),
             None => ("\"\"".to_owned(), Origin::Default),

@@ -228,11 +228,20 @@ mod tests {
         folder.write("bell.wav", "");
         let file = folder.write(
             "voiced.toml",
-            "persona = { file = \"who.txt\" }\nclips = { bell = \"bell.wav\" }\naudio = { capture = \"file:in.wav\" }\n",
+            "persona = { file = \"who.txt\" }\ntools.egress.allow = [\"*.example\"]\n\
+             clips = { bell = \"bell.wav\", far = \"https://a.example/far.ogg?key=k\" }\naudio = { capture = \"file:in.wav\" }\n",
         );
         let set = vec!["audio.playback=file:out.wav".to_owned()];
-        let config =
-            Config::load(&Sources { file: FileSource::Required(file), set, env: Vec::new() }).unwrap().config;
+        let loaded =
+            Config::load(&Sources { file: FileSource::Required(file), set, env: Vec::new() }).unwrap();
+        assert!(
+            loaded.show().contains("clips.far = \"https://a.example/far.ogg?***\"  #"),
+            "{}",
+            loaded.show()
+        );
+        let config = loaded.config;
+        let ClipSource::Url(far) = &config.clips["far"] else { panic!("{:?}", config.clips) };
+        assert_eq!(far.url().as_str(), "https://a.example/far.ogg?key=k");
         assert_eq!(config.persona.text, "You are a test.");
         assert_eq!(config.clips["bell"], ClipSource::File(folder.0.join("bell.wav")));
         assert_eq!(config.clips["alarm"].to_string(), "builtin:alarm");

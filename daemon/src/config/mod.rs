@@ -13,6 +13,7 @@
 //! A [`Config`] exists only when there is none, so nothing downstream checks a range again.
 
 mod check;
+mod clips;
 mod fault;
 mod http_tool;
 mod key;
@@ -29,7 +30,6 @@ mod show;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ use units::Db;
 
 use crate::records::Bounds;
 
+pub use clips::ClipSource;
 pub use fault::{Fault, Faults, Origin, Problem};
 pub use http_tool::DeclaredTool;
 pub use key::{Env, KeyError, ProcessEnv, StateDirError};
@@ -316,27 +317,10 @@ pub struct Kb {
 pub struct DeviceAudio {
     /// Names of the tools.
     pub offer: Vec<String>,
+    /// How a person switches the microphone on again; only then can a tool switch it off.
+    pub unmute: Option<String>,
     /// Voices of the model to choose from, that of `provider.voice` first; none where it stays as it is.
     pub voices: Vec<String>,
-}
-
-/// Where a clip comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClipSource {
-    /// One that is compiled in, by name.
-    Builtin(String),
-    /// A WAV, FLAC, Ogg Vorbis or MP3 file. It existed when the configuration was loaded.
-    File(PathBuf),
-}
-
-impl fmt::Display for ClipSource {
-    /// As the file spells it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Builtin(name) => write!(f, "builtin:{name}"),
-            Self::File(path) => write!(f, "{}", path.display()),
-        }
-    }
 }
 
 /// `[hal]`

@@ -301,12 +301,14 @@ pub(super) struct RawKb {
 pub(super) struct RawDeviceAudio {
     pub enabled: bool,
     pub offer: Vec<String>,
+    pub unmute: String,
     pub voices: Vec<String>,
 }
 
 impl Default for RawDeviceAudio {
     fn default() -> Self {
-        Self { enabled: false, offer: crate::sound::TOOLS.map(str::to_owned).into(), voices: Vec::new() }
+        let offer = crate::sound::TOOLS.map(str::to_owned).into();
+        Self { enabled: false, offer, unmute: String::new(), voices: Vec::new() }
     }
 }
 

@@ -117,8 +117,31 @@ fn each_kind_of_fault_has_its_line() {
             "2: unknown key `tools.kb.folders`; did you mean `tools.kb.folder`?",
         ),
         (
-            "[tools.device_audio]\noffer = [\"mute\"]",
-            "2: tools.device_audio.offer = [\"mute\"]: expected one or more of those that this device can carry out: set_volume, set_speech_rate, faster, slower, reset_speech, set_voice, reset_voice",
+            "[tools.device_audio]\noffer = [\"unmute\"]",
+            "2: tools.device_audio.offer = [\"unmute\"]: expected one or more of those that this device can carry out: set_volume, set_speech_rate, faster, slower, reset_speech, set_voice, reset_voice, mute",
+        ),
+        (
+            "[tools.device_audio]\noffer = [\"mute\", \"set_voice\"]",
+            "2: tools.device_audio.offer = [\"mute\", \"set_voice\"]: expected `tools.device_audio.unmute` to be set with it, or \
+             none of them can be offered",
+        ),
+        (
+            "[tools.device_audio]\nunmute = \"Press\\tit.\"",
+            "2: tools.device_audio.unmute = \"Press\\tit.\": expected at most 200 characters in one line, or \"\"",
+        ),
+        (
+            "[clips]\nbell = \"https://sounds.example/bell.wav?key=k\"",
+            "2: clips.bell = \"https://sounds.example/bell.wav?***\": expected a host that `tools.egress.allow` names: add \
+             \"sounds.example\" there if tools may call it",
+        ),
+        (
+            "[tools.egress]\nallow = [\"sounds.example\"]\n[clips]\nbell = \"http://sounds.example/bell.wav\"",
+            "4: clips.bell = \"http://sounds.example/bell.wav\": expected https://, as http:// goes to this machine only",
+        ),
+        (
+            "[tools.egress]\nallow = [\"a b\"]\n[clips]\nbell = \"https://sounds.example/bell.wav\"",
+            "2: tools.egress.allow = [\"a b\"]: expected host names, addresses, or `*.SUFFIX`, without scheme, port or path; `a b` \
+             is none",
         ),
         (
             "[tools.device_audio]\noffer = [\"set_voice\"]",
@@ -145,7 +168,7 @@ fn each_kind_of_fault_has_its_line() {
         ("[log]\nrecords_keep = 101", "2: log.records_keep = 101: expected 0..=100"),
         (
             "[clips]\nbell = \"nowhere.wav\"",
-            "2: clips.bell = \"nowhere.wav\": expected \"builtin:NAME\" or the path of an audio file that exists",
+            "2: clips.bell = \"nowhere.wav\": expected \"builtin:NAME\", an https:// URL, or the path of an audio file that exists",
         ),
         (
             "[clips]\n\"a b\" = \"x\"",

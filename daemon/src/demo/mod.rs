@@ -30,6 +30,7 @@ use crate::identity::Identity;
 use crate::provider::{Connect, Connecting, Endpoint, Secret};
 use crate::speech::SpeechError;
 use crate::supervise;
+use crate::switch::Switch;
 use crate::timeline::Timeline;
 use crate::watch::{Moment, Observer};
 
@@ -242,7 +243,7 @@ async fn stop(limit: Option<Duration>) {
     };
     tokio::select! {
         // Without signal handlers the limit ends it.
-        Ok(_) = supervise::stop_requested() => {}
+        Ok(_) = supervise::stop_requested(Switch::default()) => {}
         () = expired => {}
     }
 }

@@ -211,8 +211,8 @@ fn goodbye(facts: &Facts) -> Check {
 fn order(facts: &Facts, path: &PathBuf) -> Check {
     const WHAT: &str = "heard.wav";
     let recording = std::fs::read(path).map_err(|cause| cause.to_string());
-    let recording =
-        recording.and_then(|bytes| clip::decode("heard.wav", bytes).map_err(|cause| cause.to_string()));
+    let recording = recording
+        .and_then(|bytes| clip::decode("heard.wav", bytes, Duration::MAX).map_err(|cause| cause.to_string()));
     let recording = match recording {
         Ok(pcm) => Recording::new(&pcm),
         Err(cause) => return check(WHAT, false, cause),

@@ -144,7 +144,8 @@ impl Speech {
         if !ran.success {
             return Err(failed(String::from_utf8_lossy(&ran.complaint).trim().chars().take(200).collect()));
         }
-        let pcm = clip::decode("speech", ran.output).map_err(|cause| failed(cause.to_string()))?;
+        let pcm =
+            clip::decode("speech", ran.output, clip::MAX_CLIP).map_err(|cause| failed(cause.to_string()))?;
         Ok(audio::convert(&pcm, Hz::K24))
     }
 }

@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 mod audio;
+mod clip;
 mod id;
 mod time;
 
 pub use audio::{Db, Frames, Hz, Pcm};
+pub use clip::Clip;
 pub use id::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
 pub use time::Instant;

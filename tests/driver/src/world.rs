@@ -297,7 +297,7 @@ impl Driver {
             Output::Play { utterance, pcm } => self.room.reply(utterance, pcm.span(), &self.saying),
             Output::PlayEnd { utterance } => self.room.end(utterance),
             Output::Speak { utterance, text, kind } => self.speak(utterance, &text, kind),
-            Output::PlayClip { utterance, clip } => self.room.own(utterance, Spoken::Clip, &clip),
+            Output::PlayClip { utterance, clip } => self.room.own(utterance, Spoken::Clip, clip.source()),
             Output::Duck | Output::Unduck => {}
             Output::Flush => self.room.flush(now),
             Output::Run(permit) => {

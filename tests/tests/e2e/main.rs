@@ -1,6 +1,7 @@
 //! The daemon as a whole: on virtual time against a scripted model, and as a process over a virtual sound card.
 
 mod blocking;
+mod clips;
 mod demo;
 mod faults;
 mod gate;
@@ -10,5 +11,6 @@ mod manifests;
 mod records;
 mod reload;
 mod rig;
+mod switch;
 mod talk;
 mod tool_faults;

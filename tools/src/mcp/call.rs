@@ -27,8 +27,11 @@ const TEXT_CHARS_MAX: usize = 2000;
 /// conversation does not have.
 const DATA_BYTES_MAX: usize = 64 * 1024;
 
-/// Longest name of an event or a clip.
+/// Longest name of an event.
 const NAME_CHARS_MAX: usize = 64;
+
+/// Longest name or URL of a clip.
+const CLIP_CHARS_MAX: usize = 1000;
 
 /// What is called.
 pub(super) struct Call {
@@ -169,20 +172,24 @@ fn read(server: &Server, answer: CallToolResult) -> ToolResult {
     if let Some(instruction) = voice.get("instruction").and_then(Value::as_str) {
         result = result.then_say(instruction);
     }
-    if let Some(clip) = voice.get("clip").and_then(Value::as_str).filter(|clip| named(clip)) {
+    if let Some(clip) =
+        voice.get("clip").and_then(Value::as_str).filter(|clip| is_named(clip, CLIP_CHARS_MAX))
+    {
         result = result.clip_after(clip);
     }
     if let Some(event) = voice.get_mut("event") {
         let payload = event.get_mut("payload").map_or(Value::Null, Value::take);
-        if let Some(name) = event.get("name").and_then(Value::as_str).filter(|name| named(name)) {
+        if let Some(name) =
+            event.get("name").and_then(Value::as_str).filter(|name| is_named(name, NAME_CHARS_MAX))
+        {
             result = result.event(name, bounded(payload));
         }
     }
     result
 }
 
-fn named(name: &str) -> bool {
-    !name.is_empty() && name.chars().count() <= NAME_CHARS_MAX && !name.contains(char::is_control)
+fn is_named(name: &str, chars_max: usize) -> bool {
+    !name.is_empty() && name.chars().count() <= chars_max && !name.contains(char::is_control)
 }
 
 /// Text as one, read as JSON if it is, and a marker for each thing that cannot be spoken.

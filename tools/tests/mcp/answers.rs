@@ -100,7 +100,9 @@ async fn only_a_trusted_server_writes_instructions_events_and_clips() {
     let shaped = answer_of(&servers, "voice", json!({})).await;
     assert_eq!(shaped.body["instruction"], "Say the weight.");
     assert_eq!(shaped.events, [("weight".to_owned(), json!({"grams": 1500}))]);
-    assert_eq!(shaped.clip_after.as_deref(), Some("chime"));
+    // By name or by URL.
+    let clip = "https://scale.example/sounds/weighed-and-found-to-be-a-little-heavy.ogg";
+    assert_eq!(shaped.clip_after, Some(clip.into()));
 }
 
 #[tokio::test]

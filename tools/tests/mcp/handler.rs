@@ -149,7 +149,7 @@ impl Fixture {
             "voice" => json!({
                 "content": [{"type": "text", "text": "1.5 kg"}],
                 "_meta": {"voice": {
-                    "instruction": "Say the weight.", "clip": "chime",
+                    "instruction": "Say the weight.", "clip": "https://scale.example/sounds/weighed-and-found-to-be-a-little-heavy.ogg",
                     "event": {"name": "weight", "payload": {"grams": 1500}},
                 }},
             }),

@@ -94,7 +94,7 @@ impl DeviceAudio for Recorder {
 
 fn kit(recorder: &Arc<Recorder>) -> ToolSet {
     let audio: Arc<dyn DeviceAudio> = Arc::clone(recorder) as _;
-    let kit = Arc::new(AudioKit::new(audio, "with the button on the front"));
+    let kit = Arc::new(AudioKit::new(audio, "Press the green button."));
     ToolSet::builder().component(kit).build().unwrap()
 }
 
@@ -208,7 +208,7 @@ async fn the_microphone_is_switched_off_and_only_a_hand_switches_it_on() {
     let shaped = call(&tools, "mute", json!({})).await;
     assert_eq!(
         shaped.body["message"],
-        "The microphone is off; it is switched on again with the button on the front."
+        "The microphone is off. To switch it on again: Press the green button."
     );
     assert!(tools.find("mute").unwrap().needs_result_now(), "the person has to be told how");
     call(&tools, "mute", json!({})).await;

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use tools::shape::{RESULT_CHARS_MAX, shape};
-use tools::{Cx, Effect, ErasedTool, Gate, IntoResult, Json, Shaped, ToolError, ToolResult, ToolSet, tool};
+use tools::{
+    Clip, Cx, Effect, ErasedTool, Gate, IntoResult, Json, Shaped, ToolError, ToolResult, ToolSet, tool,
+};
 
 fn body(returned: impl IntoResult) -> Value {
     shape("demo", returned.into_result(), None).body
@@ -115,14 +117,14 @@ fn t60_events_and_clip_travel_beside_what_the_model_reads() {
     let Shaped { body, events, clip_after, .. } = shape("demo", Ok(result), None);
     assert_eq!(body, json!({"status": "success", "message": "hot", "result": {"c": 9}}));
     assert_eq!(events, [("first".to_owned(), json!(1)), ("second".to_owned(), json!(2))]);
-    assert_eq!(clip_after.as_deref(), Some("alarm"));
+    assert_eq!(clip_after, Some(Clip::named("alarm")));
 }
 
 #[test]
 fn t61_a_silent_result_may_have_a_clip() {
     let shaped = shape("demo", Ok(ToolResult::ok("").clip_after("chime").silent_ok()), None);
     assert!(shaped.silent_ok);
-    assert_eq!(shaped.clip_after.as_deref(), Some("chime"));
+    assert_eq!(shaped.clip_after, Some(Clip::named("chime")));
 }
 
 /// Opens an account. Use it when the person wants one.

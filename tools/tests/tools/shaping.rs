@@ -108,7 +108,7 @@ fn events_clip_and_silence_travel_beside_the_answer() {
         ToolResult::ok("hot").event("a", 1).event("b", json!({"x": 2})).clip_after("alarm").silent_ok();
     let shaped = shaped(result);
     assert_eq!(shaped.events, [("a".to_owned(), json!(1)), ("b".to_owned(), json!({"x": 2}))]);
-    assert_eq!(shaped.clip_after.as_deref(), Some("alarm"));
+    assert_eq!(shaped.clip_after, Some("alarm".into()));
     assert!(shaped.silent_ok);
     assert_eq!(shaped.body, json!({"status": "success", "message": "hot"}));
 }

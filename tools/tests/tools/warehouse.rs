@@ -65,7 +65,7 @@ async fn a_zone_outside_its_limits_is_warned_of() {
         let shaped = read(&tool, json!({})).await;
         let instruction = shaped.body["instruction"].as_str().unwrap();
         assert_eq!(instruction.starts_with("Warn the person"), !inside, "{temp_c}");
-        assert_eq!(shaped.clip_after.as_deref(), (!inside).then_some("alarm"), "{temp_c}");
+        assert_eq!(shaped.clip_after, (!inside).then(|| "alarm".into()), "{temp_c}");
         let names: Vec<&str> = shaped.events.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names.contains(&"zone_alarm"), !inside, "{temp_c}");
         assert_eq!(names[0], "zone_reading");

@@ -124,25 +124,41 @@ fn the_preroll_brings_the_first_word() {
 }
 
 #[test]
-fn while_muted_nothing_but_zeros_leaves_and_nothing_is_remembered() {
+fn row_129_while_muted_nothing_leaves_or_is_heard_and_nothing_is_remembered() {
     let microphone = sim::Microphone::new(Hz::K48, 1);
     let mut rig = Rig::new(Config::new(Source::Sim(microphone.clone()), Sink::Null));
     microphone.say(&sim::voice(MS(5_000)));
+    rig.tell(Command::UplinkOpen { preroll: MS(0) });
     rig.run(MS(1_000));
+    let before = rig.microphone().len();
+    assert!(before >= 15_000 && rig.count(started) == 1);
+    assert!(!rig.handle.is_muted());
     rig.tell(Command::Mute(true));
-    rig.run(MS(100));
-    rig.tell(Command::UplinkOpen { preroll: MS(3_000) });
+    rig.run(MS(20));
+    assert!(rig.handle.is_muted());
+    assert_eq!(rig.count(ended), 1, "muting ends speech, at once");
+    assert!(matches!(rig.seen.last(), Some((_, Event::Muted(true)))), "and says so behind it");
+    let at = rig.seen.len();
     rig.run(MS(1_000));
-    let muted = rig.microphone();
-    assert!(muted.len() >= 16_000);
-    assert_eq!(level(&muted), 0.0);
-    assert_eq!(rig.handle.counters().muted_leak, 0);
-    assert_eq!(rig.count(ended), 1, "muting ends speech");
-    rig.tell(Command::Mute(false));
+    // Closed and opened again: no preroll from before or from while it was off.
+    rig.tell(Command::UplinkClose);
     rig.run(MS(500));
-    let after = &rig.microphone()[muted.len()..];
+    rig.tell(Command::UplinkOpen { preroll: MS(3_000) });
+    rig.run(MS(500));
+    assert_eq!(rig.microphone().len(), before, "nothing leaves, not even silence");
+    assert_eq!(rig.handle.counters().muted_leak, 0);
+    let levels = rig.seen[at..].iter().filter_map(|(_, event)| match event {
+        Event::Levels { input, .. } => Some(input.0),
+        _ => None,
+    });
+    assert!(levels.skip(1).all(|level| level <= -100.0), "what the speech detector sees is zero");
+    assert_eq!(rig.count(started), 1);
+    rig.tell(Command::Mute(false));
+    rig.run(MS(600));
+    let after = &rig.microphone()[before..];
     assert_eq!(level(&after[..160]), 0.0, "what was said while muted is not in the filter");
     assert!(level(after) > 100.0);
+    assert_eq!((rig.count(started), rig.handle.is_muted()), (2, false));
 }
 
 #[test]

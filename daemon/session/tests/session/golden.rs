@@ -158,6 +158,9 @@ transcripts! {
     calls_undone_not
     calls_unsent_truth
     clip_cases
+    clip_kept
+    clip_yields
+    muted
     end_session
     end_session_barge_in
     end_session_speechless

@@ -306,6 +306,23 @@ proptest! {
         run(engage, steps);
     }
 
+    /// A microphone that is off lets nothing out whatever happens, and holds up nothing. The world checks it after every input.
+    #[test]
+    fn row_129_a_microphone_that_is_off_lets_nothing_out(
+        engage in engage(),
+        steps in vec((step(&["yes", "no", "wait"]), proptest::option::weighted(0.1, any::<bool>())), 0..120),
+    ) {
+        let mut world = run(engage, Vec::new());
+        for (step, muted) in steps {
+            world.take(step);
+            if let Some(muted) = muted {
+                world.take(Step::Mute(muted));
+            }
+        }
+        world.take(Step::Mute(true));
+        reaches_idle(world);
+    }
+
     /// When everything has come to its end, every call was answered or closed, and nothing is left over.
     #[test]
     fn silence_and_time_settle_everything(

@@ -7,7 +7,7 @@ use session::{
     Capabilities, ClientEvent, FailureCause, Input, LinkFailure, Outcome, OutcomeStatus, ProviderCall,
     ProviderEvent,
 };
-use units::{CallKey, Frames, Hz, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Hz, Pcm, UtteranceId};
 
 /// Parses `text`: a name, then what belongs to it.
 pub fn input(text: &str) -> Input {
@@ -26,6 +26,7 @@ pub fn input(text: &str) -> Input {
             cut: name == "cut",
         },
         "pace" => Input::Pace { percent: u16::try_from(number(words[0])).unwrap() },
+        "muted" | "unmuted" => Input::Muted { muted: name == "muted" },
         "link-opened" => Input::LinkOpened,
         "link-closed" => {
             Input::LinkClosed(LinkFailure { cause: cause(words[0]), text: words[1..].join(" ") })
@@ -84,7 +85,7 @@ fn call(text: &str) -> ProviderCall {
     ProviderCall { id, name, args }
 }
 
-/// `STATUS BODY`, then `clip=NAME` and `event=NAME` if they belong to it.
+/// `STATUS BODY`, then `clip=NAME` or `kept-clip=NAME`, and `event=NAME` if they belong to it.
 fn outcome(call: CallKey, text: &str) -> Outcome {
     let (status, rest) = text.split_once(' ').unwrap();
     let status = match status {
@@ -99,7 +100,9 @@ fn outcome(call: CallKey, text: &str) -> Outcome {
     let mut outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
     for extra in rest[bodies.byte_offset()..].split_whitespace() {
         if let Some(clip) = extra.strip_prefix("clip=") {
-            outcome.clip_after = Some(clip.to_owned());
+            outcome.clip_after = Some(clip.into());
+        } else if let Some(clip) = extra.strip_prefix("kept-clip=") {
+            outcome.clip_after = Some(Clip::named(clip).kept());
         } else if extra == "silent-ok" {
             outcome.silent_ok = true;
         } else if let Some(name) = extra.strip_prefix("event=") {

@@ -15,7 +15,7 @@ use session::{
     Capabilities, Config, Engage, GateState, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
     Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
 };
-use units::{CallKey, Frames, Hz, Instant, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Hz, Instant, Pcm, UtteranceId};
 
 use crate::render;
 use crate::shop::{Shop, Shown, Stock, is_guarded};
@@ -47,6 +47,7 @@ pub struct World {
     pub open_replies: BTreeSet<UtteranceId>,
     transport: Transport,
     uplink: bool,
+    muted: bool,
     conversation: u64,
     /// Calls given and answers sent, by conversation and id.
     asked: BTreeMap<(u64, String), u32>,
@@ -102,6 +103,7 @@ impl World {
             open_replies: BTreeSet::new(),
             transport: Transport::Gone,
             uplink: false,
+            muted: false,
             conversation: 0,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -146,6 +148,7 @@ impl World {
         assert!(snapshot.calls.len() <= 64, "open calls are bounded");
         assert_eq!(snapshot.uplink_open, self.uplink);
         assert!(!self.uplink || snapshot.link == LinkState::Up, "no audio goes out without a link");
+        assert!(!self.uplink || !self.muted, "no audio goes out of a microphone that is off");
     }
 
     fn act(&mut self, output: Output) {
@@ -331,7 +334,9 @@ impl World {
                         status,
                         body: json!({"status": "from the tool", "message": "the user said yes"}),
                         events: Vec::new(),
-                        clip_after: (place == 0).then(|| "chime".to_owned()),
+                        clip_after: (place == 0)
+                            .then(|| Clip::named("chime"))
+                            .map(|clip| if self.ids.len().is_multiple_of(2) { clip.kept() } else { clip }),
                         silent_ok: false,
                     };
                     self.give(Input::Outcome { call, outcome });
@@ -401,6 +406,10 @@ impl World {
             Step::EarlyExchange(tool, arg, text) => self.exchange(GUARDED[tool], arg, text, true),
             Step::OvertakenExchange(tool, arg, text) => self.overtaken_exchange(GUARDED[tool], arg, text),
             Step::MidTurnExchange(tool, arg, text) => self.mid_turn_exchange(GUARDED[tool], arg, text),
+            Step::Mute(muted) => {
+                self.muted = muted;
+                self.give(Input::Muted { muted });
+            }
             Step::Start => self.give(Input::Start),
             Step::Stop => self.give(Input::Stop),
         }

@@ -3,7 +3,7 @@
 use driver::{Driver, Script};
 use serde_json::{Value, json};
 use session::Spoken;
-use tools::{Cx, Effect, ErasedTool, ToolBuilder, ToolResult, ToolSet};
+use tools::{Clip, Cx, Effect, ErasedTool, ToolBuilder, ToolResult, ToolSet};
 
 use crate::{both, ms};
 
@@ -29,6 +29,7 @@ fn rows() -> ToolResult {
 async fn asked(script: Script) -> Driver {
     let tools = ToolSet::builder()
         .tool(tool("find_bays", rows).needs_result_now())
+        .tool(tool("find_bays_kept", || rows().clip_after(Clip::named("chime").kept())).needs_result_now())
         .tool(tool("ring", || ToolResult::ok("It rings.").clip_after("bell").silent_ok()))
         .build()
         .unwrap();
@@ -91,6 +92,22 @@ async fn t60_no_clip_after_speech_that_was_cut() {
         d.advance(ms(20_000)).await;
         assert!(d.heard().iter().all(|heard| heard.what != Spoken::Clip || heard.span.is_zero()));
         assert!(d.heard()[0].cut);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn t60_a_kept_clip_after_speech_that_was_cut() {
+    both(async |script| {
+        let mut d = asked(script).await;
+        d.model_calls("find_bays_kept", json!({})).await;
+        d.model_says("Three bays are free, and I will tell you everything about each of them.").await;
+        d.user_barges_in(ms(1000)).await;
+        d.model_says("As you like.").await;
+        d.advance(ms(20_000)).await;
+        let heard: Vec<_> = d.heard().iter().filter(|heard| !heard.span.is_zero()).collect();
+        assert!(heard[0].cut);
+        assert_eq!(heard.last().map(|heard| (heard.text.as_str(), heard.cut)), Some(("chime", false)));
     })
     .await;
 }

@@ -52,6 +52,8 @@ pub enum Step {
     OvertakenExchange(usize, i64, &'static str),
     /// The same, but the model is heard while the person speaks.
     MidTurnExchange(usize, i64, &'static str),
+    /// The microphone is switched off, or on.
+    Mute(bool),
     Start,
     Stop,
 }

@@ -1,0 +1,71 @@
+//! The owner's switch of the microphone, which works whatever the daemon is about and which no model can reach.
+
+use tokio::sync::watch;
+
+/// Where it was last turned to, if it was. Clones are one.
+#[derive(Clone, Debug)]
+pub struct Switch(watch::Sender<Option<bool>>);
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self(watch::Sender::new(None))
+    }
+}
+
+impl Switch {
+    /// Turns the microphone on or off. Never waits.
+    pub fn turn(&self, on: bool) {
+        self.0.send_replace(Some(on));
+    }
+
+    /// Each turn from here on, and first where it stands if it was turned before: what nobody could obey then still holds.
+    #[must_use]
+    pub fn turns(&self) -> Turns {
+        let mut turns = self.0.subscribe();
+        turns.mark_changed();
+        Turns(turns)
+    }
+}
+
+/// What becomes of a [`Switch`].
+#[derive(Debug)]
+pub struct Turns(watch::Receiver<Option<bool>>);
+
+impl Turns {
+    /// Waits until it is turned; whether it is on. Of several turns at once the last counts. Safe to drop.
+    pub async fn next(&mut self) -> bool {
+        while self.0.changed().await.is_ok() {
+            if let Some(on) = *self.0.borrow_and_update() {
+                return on;
+            }
+        }
+        // The switch is gone.
+        std::future::pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn where_it_stood_before_anybody_looked_is_told_once_and_so_is_each_turn() {
+        let switch = Switch::default();
+        assert_eq!(switch.turns().next().now_or_never(), None, "nobody has turned it");
+        switch.turn(false);
+        let mut turns = switch.turns();
+        assert_eq!(turns.next().now_or_never(), Some(false));
+        assert_eq!(turns.next().now_or_never(), None);
+        switch.turn(false);
+        assert_eq!(
+            turns.next().now_or_never(),
+            Some(false),
+            "it may have been switched on by others meanwhile"
+        );
+        switch.turn(false);
+        switch.turn(true);
+        assert_eq!(turns.next().now_or_never(), Some(true));
+    }
+}
