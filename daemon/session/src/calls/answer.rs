@@ -120,7 +120,7 @@ impl Session {
         for place in response.places {
             let Place::Answered(given) = place else { continue };
             let Given { call, id, asked_at, name, args, told, .. } = given;
-            let Told { body, owes, change, by, urgent } = told;
+            let Told { body, owes, change, by, urgent, undo: _ } = told;
             let asks = (by.is_some() && owes == Owes::Speech).then_some(Ask {
                 asked_at,
                 wish: answers::TELL,
