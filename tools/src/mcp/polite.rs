@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ClientResult, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage, ServerNotification, ServerRequest,
+    ClientJsonRpcMessage, ClientRequest, ClientResult, ErrorCode, ErrorData, JsonRpcMessage,
+    JsonRpcNotification, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
 };
 use rmcp::transport::Transport;
 use tokio::sync::Semaphore;
@@ -101,18 +101,23 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
             self.pace.spend(MESSAGE);
             let request = match message {
                 JsonRpcMessage::Request(request) => request,
-                JsonRpcMessage::Notification(notification) => match notification.notification {
-                    ServerNotification::ToolListChangedNotification(_) => {
-                        return Some(JsonRpcMessage::Notification(notification));
-                    }
-                    // It moves no deadline.
-                    ServerNotification::ProgressNotification(progress) => {
-                        self.heard.progress.on_progress(progress.params);
-                        continue;
-                    }
-                    // Log lines belong on standard error.
-                    _ => continue,
-                },
+                // It moves no deadline.
+                JsonRpcMessage::Notification(JsonRpcNotification {
+                    notification: ServerNotification::ProgressNotification(progress),
+                    ..
+                }) => {
+                    self.heard.progress.on_progress(progress.params);
+                    continue;
+                }
+                // Log lines belong on standard error.
+                JsonRpcMessage::Notification(notification)
+                    if !matches!(
+                        notification.notification,
+                        ServerNotification::ToolListChangedNotification(_)
+                    ) =>
+                {
+                    continue;
+                }
                 JsonRpcMessage::Response(answer)
                     if self.listing.as_ref() == Some(&answer.id) && is_broken_list(&answer.result) =>
                 {
@@ -121,7 +126,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
                         Some(spawn_blocking(move || mended(JsonRpcMessage::Response(answer), &unread)));
                     continue;
                 }
-                message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => return Some(message),
+                message @ (JsonRpcMessage::Response(_)
+                | JsonRpcMessage::Notification(_)
+                | JsonRpcMessage::Error(_)) => return Some(message),
             };
             let method = match &request.request {
                 ServerRequest::PingRequest(_) => {
