@@ -155,3 +155,36 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
         self.inner.close()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+    use super::*;
+
+    use rmcp::model::{ListToolsRequest, NumberOrString, PaginatedRequestParams, ServerResult};
+    use serde_json::json;
+    use tokio::io::sink;
+
+    use crate::mcp::lines::Lines;
+
+    #[tokio::test]
+    async fn only_an_answer_to_a_request_for_tools_is_mended() {
+        let answer = |id: u32| json!({"jsonrpc": "2.0", "id": id, "result": {"tools": [{"name": "broken"}]}});
+        let says = format!("{}\n{}\n", answer(7), answer(6));
+        let server: Arc<str> = "bench".into();
+        let heard = Heard::default();
+        let lines = Lines::new(&server, &Arc::from([]), says.as_bytes(), sink());
+        let mut polite = Polite::new(&server, lines, &heard);
+        let request = ListToolsRequest::with_param(PaginatedRequestParams::default());
+        let request = ClientRequest::ListToolsRequest(request);
+        polite.send(JsonRpcMessage::request(request, NumberOrString::Number(6))).await.unwrap();
+        let result = |message: Option<ServerJsonRpcMessage>| match message {
+            Some(JsonRpcMessage::Response(answer)) => answer.result,
+            other => panic!("no answer: {other:?}"),
+        };
+        assert!(matches!(result(polite.receive().await), ServerResult::CustomResult(_)));
+        assert!(heard.unread.take().is_empty());
+        assert!(matches!(result(polite.receive().await), ServerResult::ListToolsResult(_)));
+        assert_eq!(heard.unread.take().len(), 1);
+    }
+}
