@@ -21,7 +21,8 @@ pub(super) const KEY: &str = "mcp";
 
 /// Keys of a server and of one of its tools.
 const SERVER_KEYS: [&str; 7] = ["name", "command", "url", "env", "timeout_seconds", "trusted", "tools"];
-const TOOL_KEYS: [&str; 6] = ["effect", "needs_result_now", "budget_ms", "confirm", "ungated", "enabled"];
+const TOOL_KEYS: [&str; 7] =
+    ["effect", "needs_result_now", "budget_ms", "job", "confirm", "ungated", "enabled"];
 
 const NAME_RULE: &str = "a name of 1..=24 characters: a-z first, then a-z, 0-9, - and _";
 
@@ -264,6 +265,7 @@ impl Reader<'_> {
                     let budget = self.whole(&path_of, at, value, 1..=30_000);
                     marks.budget = budget.map(|budget| Duration::from_millis(budget.unsigned_abs()));
                 }
+                "job" => marks.job = self.switch(&path_of, at, value).unwrap_or_default(),
                 "confirm" => marks.confirm = self.confirm(&path_of, at, value),
                 "ungated" => {
                     marks.ungated = self.text(&path_of, at, value);
@@ -280,6 +282,11 @@ impl Reader<'_> {
             {
                 self.refuse(&path_of, at, value, "one of `confirm` and `ungated`, not both");
             }
+        }
+        let budget = table.iter().find(|(key, _)| key.get_ref() == "budget_ms");
+        if let Some((key, value)) = budget.filter(|_| marks.job) {
+            let expected = "no budget with `job`: nobody waits for it";
+            self.refuse(&format!("{path}.budget_ms"), key.span().start, value, expected);
         }
         marks
     }

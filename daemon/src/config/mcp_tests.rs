@@ -27,6 +27,7 @@ timeout_seconds = 20
 trusted = true
 [mcp.tools.print]
 confirm = "Print {copies} labels."
+job = true
 [mcp.tools."feed.paper"]
 effect = "local"
 enabled = false
@@ -62,7 +63,7 @@ fn servers_are_read_with_their_marks() {
     assert_eq!((printer.timeout, printer.trusted), (Duration::from_secs(20), true));
     let print = &printer.tools["print"];
     assert_eq!(print.confirm.as_ref().unwrap().to_string(), "Print {copies} labels.");
-    assert_eq!(print.effect, Effect::Outbound);
+    assert_eq!((print.effect, print.job, weigh.job), (Effect::Outbound, true, false));
     assert!(!printer.tools["feed.paper"].enabled);
     assert_eq!(printer.tools["search"].ungated.as_deref(), Some("it only looks things up"));
     let shown = loaded.show();
@@ -112,6 +113,15 @@ ungated = "no"
 [mcp.tools.c]
 confrim = "Run."
 ungated = " "
+[mcp.tools.d]
+job = true
+budget_ms = 300
+[mcp.tools.e]
+job = 1
+[mcp.tools.f]
+job = false
+budget_ms = 300
+needs_result_now = true
 "#;
     let found = faults(file).replace("/etc/voiced/voiced.toml:", "");
     let expected = r#"2: mcp.name = "": expected a name of 1..=24 characters: a-z first, then a-z, 0-9, - and _
@@ -131,7 +141,9 @@ ungated = " "
 29: mcp.marks.tools.a.confirm = "{x}": expected words beside the arguments, that say what is done
 32: mcp.marks.tools.b.ungated = "no": expected one of `confirm` and `ungated`, not both
 34: unknown key `mcp.marks.tools.c.confrim`; did you mean `mcp.marks.tools.c.confirm`?
-35: mcp.marks.tools.c.ungated = " ": expected why nobody need be asked"#;
+35: mcp.marks.tools.c.ungated = " ": expected why nobody need be asked
+38: mcp.marks.tools.d.budget_ms = 300: expected no budget with `job`: nobody waits for it
+40: mcp.marks.tools.e.job = 1: expected true or false"#;
     assert_eq!(found, expected);
     assert!(!found.contains("canary"));
     assert!(faults("[mcp]\nname = \"x\"\n").contains("1: mcp = "), "{}", faults("[mcp]\nname = \"x\"\n"));

@@ -1,5 +1,6 @@
 //! One call of a server's tool, and what of its answer may be read.
 
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub(super) struct Call {
     pub(super) tool: Arc<Tool>,
     /// It does more than look.
     pub(super) acts: bool,
+    /// Nobody waits for it; how far it is, is noted.
+    pub(super) job: bool,
     pub(super) schema: Value,
     pub(super) confirm: Option<Template>,
 }
@@ -63,7 +66,18 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
         Some(_) => {}
     }
     let mut params = CallToolRequestParams::new(what.tool.name.clone()).with_arguments(complete(&what, args));
-    params.meta = Some(facts(&cx));
+    let listener = what.job.then(|| up.progress.listen());
+    let mut meta = facts(&cx);
+    if let Some(listener) = &listener {
+        listener.mark(&mut meta);
+    }
+    params.meta = Some(meta);
+    let noted = async {
+        match listener {
+            Some(listener) => listener.note(&what.server, &cx).await,
+            None => pending().await,
+        }
+    };
     if what.acts {
         cx.begin_effect()?;
     }
@@ -75,6 +89,7 @@ pub(super) async fn call(what: Arc<Call>, args: Value, cx: Cx) -> RawOutcome {
         what_is_wrong = lost(up.lost.clone()) => {
             return Err(failed(&cx, format!("the answer of the {name} server {what_is_wrong}")));
         }
+        never = noted => match never {},
     };
     match answer {
         Ok(CallToolResponse::Complete(result)) => Ok(read(&what.server, result)),
@@ -134,7 +149,7 @@ pub(super) async fn lost(lost: Option<Lost>) -> &'static str {
             return lost.borrow().1;
         }
     }
-    std::future::pending().await
+    pending().await
 }
 
 /// Whether the cause proves that the server has not seen the call.

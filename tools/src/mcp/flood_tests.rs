@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::MESSAGE_BYTES_MAX;
 use super::lines::Lines;
-use super::polite::Polite;
+use super::polite::{Heard, Polite};
 
 /// Says the same again and again, without a pause, and notes how much was taken at one instant.
 struct Flood {
@@ -63,7 +63,7 @@ impl AsyncRead for Flood {
 
 fn child(read: Flood) -> Polite<Lines<Flood, Sink>> {
     let server: Arc<str> = "flood".into();
-    Polite::new(&server, Lines::new(&server, &Arc::from([]), read, sink()))
+    Polite::new(&server, Lines::new(&server, &Arc::from([]), read, sink()), &Heard::default())
 }
 
 /// How long it takes until this many bytes of it have been read to their end, and how much was taken at one instant.
@@ -80,6 +80,9 @@ async fn whatever_is_sent_without_end_is_read_at_a_pace_and_with_pauses() {
     let line = |value: serde_json::Value| format!("{value}\n").into_bytes();
     let request = |method: &str| line(json!({"jsonrpc": "2.0", "id": 6, "method": method, "params": {}}));
     let notice = |method: &str| line(json!({"jsonrpc": "2.0", "method": method}));
+    let progress = line(json!({
+        "jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1},
+    }));
     for (what, unit, per_s) in [
         ("answers to nothing", line(json!({"jsonrpc": "2.0", "id": 77777, "result": {}})), 2000),
         (
@@ -92,6 +95,7 @@ async fn whatever_is_sent_without_end_is_read_at_a_pace_and_with_pauses() {
         ("requests of its own", request("x/y"), 2000),
         ("news", notice("notifications/message"), 2000),
         ("news of tools", notice("notifications/tools/list_changed"), 2000),
+        ("progress of nothing", progress, 2000),
         ("answers that cannot be read", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[\n".to_vec(), 8000),
         ("noise", b"Loading driver...\n".to_vec(), 8000),
         ("JSON that is no protocol", b"{\"level\": \"info\"}\n".to_vec(), 8000),
@@ -193,7 +197,7 @@ async fn whatever_makes_us_write_is_bounded_while_nothing_is_read() {
         };
         let waiting = Arc::new(AtomicUsize::new(0));
         let asker = Asker { questions: (0..1000).map(ask).collect(), waiting: Arc::clone(&waiting) };
-        let mut polite = Polite::new(&"asker".into(), asker);
+        let mut polite = Polite::new(&"asker".into(), asker, &Heard::default());
         assert!(polite.receive().await.is_none(), "{method} was passed on, to be answered without a bound");
         assert_eq!(waiting.load(Ordering::Relaxed), 16, "{method}");
     }

@@ -27,9 +27,11 @@ mod decode;
 #[cfg(test)]
 mod flood_tests;
 mod lines;
+mod listing;
 mod offer;
 mod pace;
 mod polite;
+mod progress;
 mod rate;
 mod schema;
 mod server;
@@ -65,7 +67,7 @@ pub struct ServerConfig {
     pub reach: Reach,
     /// From dispatch to answer, 1 to 30 s, for each of its tools.
     pub timeout: Duration,
-    /// It may write just-in-time instructions, events and clips.
+    /// It may write just-in-time instructions, events and clips, and say in its own words how far a job is.
     pub trusted: bool,
     /// Marks by the server's own names of its tools.
     pub tools: BTreeMap<String, Marks>,
@@ -95,8 +97,11 @@ pub struct Marks {
     pub effect: crate::Effect,
     /// The model is asked to speak again as soon as it has finished.
     pub needs_result_now: bool,
-    /// How long it should take at most; a warning says when it took longer.
+    /// How long it should take at most; a warning says when it took longer. Nobody waits for a job.
     pub budget: Option<Duration>,
+    /// The call is answered at once that it runs, and how it ended is told when it has. How far it is by what its server
+    /// says is noted for the model meanwhile.
+    pub job: bool,
     /// What a person is asked to agree to before it runs.
     pub confirm: Option<Template>,
     /// Why nobody is asked although it acts on the world outside.
@@ -111,6 +116,7 @@ impl Default for Marks {
             effect: crate::Effect::default(),
             needs_result_now: false,
             budget: None,
+            job: false,
             confirm: None,
             ungated: None,
             enabled: true,

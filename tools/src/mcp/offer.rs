@@ -19,10 +19,13 @@ use crate::shape::shortened;
 const DESCRIPTION_CHARS_MAX: usize = 1000;
 
 /// Longest name of a tool that is looked at. Those that may be offered are shorter still.
-const NAME_CHARS_MAX: usize = 64;
+pub(super) const NAME_CHARS_MAX: usize = 64;
 
 /// Longest reason that is told, in characters.
-const REASON_CHARS_MAX: usize = 600;
+pub(super) const REASON_CHARS_MAX: usize = 600;
+
+/// Tools that could not be read and are told of one by one, beside those that are configured. A server may list a hundred.
+const UNREAD_MAX: usize = 5;
 
 /// A tool that may be offered.
 pub(super) struct Offer {
@@ -41,8 +44,22 @@ pub(super) fn offers(server: &Arc<Server>, up: &Up, left_out: &mut Vec<LeftOut>)
         reason: clean(&reason, REASON_CHARS_MAX),
         clash: false,
     };
+    let mut more = 0;
+    for (at, faulty) in up.unread.iter().enumerate() {
+        let marks = server.config.tools.get(&faulty.name);
+        match marks {
+            Some(marks) if !marks.enabled => {}
+            None if at >= UNREAD_MAX => more += 1,
+            Some(_) | None => left_out.push(leave(&faulty.name, format!("left out: {}", faulty.why))),
+        }
+    }
+    if more > 0 {
+        left_out.push(leave(&format!("and {more} more"), "left out: they cannot be read either".to_owned()));
+    }
     for name in server.config.tools.keys() {
-        if up.tools.iter().all(|tool| *tool.name != **name) {
+        let is_listed = up.tools.iter().any(|tool| *tool.name == **name)
+            || up.unread.iter().any(|faulty| faulty.name == *name);
+        if !is_listed {
             let known: Vec<String> = up.tools.iter().map(|tool| clean(&tool.name, NAME_CHARS_MAX)).collect();
             let known = shortened(&known.join(", "), 300);
             left_out.push(leave(
@@ -135,6 +152,7 @@ fn declared(
         server: Arc::clone(server),
         tool: Arc::clone(tool),
         acts: effect != Effect::Read || gate.is_some(),
+        job: marks.job,
         schema: schema.clone(),
         confirm: marks.confirm,
     });
@@ -148,6 +166,9 @@ fn declared(
     .budget(marks.budget.unwrap_or(server.config.timeout));
     if marks.needs_result_now {
         builder = builder.needs_result_now();
+    }
+    if marks.job {
+        builder = builder.job();
     }
     if let Some(gate) = gate {
         builder = builder.gate(gate);

@@ -1,23 +1,28 @@
-//! What a server may ask of us: whether we are there, and nothing else; and how much of it.
+//! What a server may ask of us: whether we are there, and nothing else; and how much of it. What is of use in the rest
+//! that it sends is taken here: progress of a job, and the tools of a list that is broken.
 
 use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientResult, ErrorCode, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
-    ServerNotification, ServerRequest,
+    ClientJsonRpcMessage, ClientRequest, ClientResult, ErrorCode, ErrorData, JsonRpcMessage,
+    JsonRpcNotification, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
 };
 use rmcp::transport::Transport;
 use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::listing::{Unread, is_broken_list, mended};
 use super::pace::{MESSAGE, Pace};
+use super::progress::Board;
 
 /// Replies to requests of the server that may be on their way at once; a request beyond them is not answered. Without a
 /// bound, a server that asks in a loop and reads nothing would fill the memory.
 const REPLIES: usize = 16;
 
 /// A transport on which every request of the server but a ping is refused: a sample of the model or an answer of the
-/// person must not be had past the gate. Of what it announces, only a changed list of tools is passed on.
+/// person must not be had past the gate. Of what it announces, only a changed list of tools is passed on, and progress is
+/// given to whoever listens to it.
 ///
 /// Whatever makes us write is answered here, within one bound, and nothing is read faster than [`MESSAGE`] allows.
 #[derive(Debug)]
@@ -27,12 +32,32 @@ pub(super) struct Polite<T> {
     told: bool,
     replies: Arc<Semaphore>,
     pace: Pace,
+    /// The last request for a list of tools.
+    listing: Option<RequestId>,
+    /// A broken list that is being mended. Kept here, as `receive` may be dropped at any moment.
+    mending: Option<JoinHandle<ServerJsonRpcMessage>>,
+    heard: Heard,
+}
+
+/// Where what a server sends goes to, other than to the library. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    pub(super) unread: Unread,
+    pub(super) progress: Board,
 }
 
 impl<T: Transport<RoleClient>> Polite<T> {
-    pub(super) fn new(server: &Arc<str>, inner: T) -> Self {
-        let replies = Arc::new(Semaphore::new(REPLIES));
-        Self { inner, server: Arc::clone(server), told: false, replies, pace: Pace::new() }
+    pub(super) fn new(server: &Arc<str>, inner: T, heard: &Heard) -> Self {
+        Self {
+            inner,
+            server: Arc::clone(server),
+            told: false,
+            replies: Arc::new(Semaphore::new(REPLIES)),
+            pace: Pace::new(),
+            listing: None,
+            mending: None,
+            heard: heard.clone(),
+        }
     }
 
     fn reply(&mut self, reply: ClientJsonRpcMessage) {
@@ -52,25 +77,53 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
 
     fn send(
         &mut self,
-        item: ClientJsonRpcMessage,
+        mut item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &mut item {
+            if matches!(request.request, ClientRequest::ListToolsRequest(_)) {
+                self.listing = Some(request.id.clone());
+            }
+            self.heard.progress.on_sent(&mut request.request);
+        }
         self.inner.send(item)
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
+            if let Some(mending) = &mut self.mending {
+                let list = mending.await;
+                self.mending = None;
+                // It is only cancelled with the whole runtime.
+                return list.ok();
+            }
             self.pace.rest().await;
             let message = self.inner.receive().await?;
             self.pace.spend(MESSAGE);
             let request = match message {
                 JsonRpcMessage::Request(request) => request,
-                // Progress moves no deadline, and log lines belong on standard error.
+                // It moves no deadline.
+                JsonRpcMessage::Notification(JsonRpcNotification {
+                    notification: ServerNotification::ProgressNotification(progress),
+                    ..
+                }) => {
+                    self.heard.progress.on_progress(progress.params);
+                    continue;
+                }
+                // Log lines belong on standard error.
                 JsonRpcMessage::Notification(notification)
                     if !matches!(
                         notification.notification,
                         ServerNotification::ToolListChangedNotification(_)
                     ) =>
                 {
+                    continue;
+                }
+                JsonRpcMessage::Response(answer)
+                    if self.listing.as_ref() == Some(&answer.id) && is_broken_list(&answer.result) =>
+                {
+                    let unread = self.heard.unread.clone();
+                    self.mending =
+                        Some(spawn_blocking(move || mended(JsonRpcMessage::Response(answer), &unread)));
                     continue;
                 }
                 message @ (JsonRpcMessage::Response(_)
@@ -100,5 +153,38 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Polite<T> {
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
         self.inner.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+    use super::*;
+
+    use rmcp::model::{ListToolsRequest, NumberOrString, PaginatedRequestParams, ServerResult};
+    use serde_json::json;
+    use tokio::io::sink;
+
+    use crate::mcp::lines::Lines;
+
+    #[tokio::test]
+    async fn only_an_answer_to_a_request_for_tools_is_mended() {
+        let answer = |id: u32| json!({"jsonrpc": "2.0", "id": id, "result": {"tools": [{"name": "broken"}]}});
+        let says = format!("{}\n{}\n", answer(7), answer(6));
+        let server: Arc<str> = "bench".into();
+        let heard = Heard::default();
+        let lines = Lines::new(&server, &Arc::from([]), says.as_bytes(), sink());
+        let mut polite = Polite::new(&server, lines, &heard);
+        let request = ListToolsRequest::with_param(PaginatedRequestParams::default());
+        let request = ClientRequest::ListToolsRequest(request);
+        polite.send(JsonRpcMessage::request(request, NumberOrString::Number(6))).await.unwrap();
+        let result = |message: Option<ServerJsonRpcMessage>| match message {
+            Some(JsonRpcMessage::Response(answer)) => answer.result,
+            other => panic!("no answer: {other:?}"),
+        };
+        assert!(matches!(result(polite.receive().await), ServerResult::CustomResult(_)));
+        assert!(heard.unread.take().is_empty());
+        assert!(matches!(result(polite.receive().await), ServerResult::ListToolsResult(_)));
+        assert_eq!(heard.unread.take().len(), 1);
     }
 }

@@ -20,7 +20,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use super::call::lost;
 use super::child::Process;
 use super::lines::Lost;
-use super::polite::Polite;
+use super::listing::{Faulty, Unread};
+use super::polite::{Heard, Polite};
+use super::progress::Board;
 use super::words::brief;
 use super::{MESSAGE_BYTES_MAX, Reach, ServerConfig};
 use crate::apart::apart;
@@ -54,7 +56,7 @@ const LIST_LIMIT: Duration = Duration::from_secs(10);
 const LIST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Most tools of one server that are looked at. Live models choose badly among far fewer.
-const TOOLS_MAX: usize = 128;
+pub(super) const TOOLS_MAX: usize = 128;
 
 /// Most that all tools of one server may take together, written out: no more on many pages than one message may hold.
 const TOOLS_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
@@ -85,6 +87,10 @@ enum State {
 pub(super) struct Up {
     pub(super) peer: Peer<RoleClient>,
     pub(super) tools: Vec<Arc<Tool>>,
+    /// What of its list could not be read.
+    pub(super) unread: Vec<Faulty>,
+    /// Where the progress of a call can be listened to.
+    pub(super) progress: Board,
     /// Counts answers that were dropped. Only a child's can be told from none.
     pub(super) lost: Option<Lost>,
 }
@@ -210,20 +216,25 @@ struct Link {
     service: RunningService<RoleClient, Ear>,
     process: Option<Process>,
     changed: Arc<Notify>,
-    tools: Vec<Arc<Tool>>,
+    heard: Heard,
+    tools: Listed,
     lost: Option<Lost>,
 }
+
+/// A list of tools, and what could not be read of it.
+type Listed = (Vec<Arc<Tool>>, Vec<Faulty>);
 
 impl Link {
     async fn open(server: &Server, name: &Arc<str>) -> Result<Self, String> {
         let changed = Arc::new(Notify::new());
         let ear = Ear { changed: Arc::clone(&changed) };
+        let heard = Heard { unread: Unread::new(&server.secrets), progress: Board::default() };
         // A complaint about an earlier connection says nothing about this one.
         let _ = timeout(Duration::ZERO, server.broken.notified()).await;
         match &server.config.reach {
             Reach::Http { url } => {
-                let (service, tools) = greeted(ear, Polite::new(name, http(url)?)).await?;
-                Ok(Self { service, process: None, changed, tools, lost: None })
+                let (service, tools) = greeted(ear, Polite::new(name, http(url)?, &heard), &heard).await?;
+                Ok(Self { service, process: None, changed, heard, tools, lost: None })
             }
             Reach::Child { command, env } => {
                 let (mut process, lines) =
@@ -232,12 +243,12 @@ impl Link {
                     })?;
                 let losses = Some(lines.lost());
                 let greeted = tokio::select! {
-                    greeted = greeted(ear, Polite::new(name, lines)) => greeted,
+                    greeted = greeted(ear, Polite::new(name, lines, &heard), &heard) => greeted,
                     what_is_wrong = lost(losses.clone()) => return Err(format!("its answer {what_is_wrong}")),
                 };
                 match greeted {
                     Ok((service, tools)) => {
-                        Ok(Self { service, process: Some(process), changed, tools, lost: losses })
+                        Ok(Self { service, process: Some(process), changed, heard, tools, lost: losses })
                     }
                     Err(why) => Err(match timeout(STATUS_WAIT, process.ended()).await {
                         Ok(Ok(status)) if !status.success() => format!("it ended at once ({status})"),
@@ -251,13 +262,15 @@ impl Link {
 
     /// Offers its tools until the connection ends; says why it did.
     async fn serve(self, server: &Server, name: &str) -> String {
-        let Self { service, mut process, changed, tools, lost } = self;
+        let Self { service, mut process, changed, heard, tools, lost } = self;
         let peer = service.peer().clone();
-        let publish = |tools: Vec<Arc<Tool>>| {
+        let publish = |(tools, unread): Listed| {
             tracing::info!(server = name, tools = tools.len(), "mcp server up");
             server.state.send_replace(State::Up(Arc::new(Up {
                 peer: peer.clone(),
                 tools,
+                unread,
+                progress: heard.progress.clone(),
                 lost: lost.clone(),
             })));
         };
@@ -282,7 +295,7 @@ impl Link {
                 () = server.broken.notified() => break "it took a call no more".to_owned(),
                 () = changed.notified() => {
                     sleep(LIST_PAUSE).await;
-                    match timeout(LIST_LIMIT, listed(&peer)).await {
+                    match timeout(LIST_LIMIT, listed(&peer, &heard.unread)).await {
                         Ok(Ok(tools)) => publish(tools),
                         Ok(Err(why)) => break why,
                         Err(_) => break "it did not give its list of tools again".to_owned(),
@@ -311,15 +324,18 @@ impl Link {
 async fn greeted<T: Transport<RoleClient> + 'static>(
     ear: Ear,
     transport: Polite<T>,
-) -> Result<(RunningService<RoleClient, Ear>, Vec<Arc<Tool>>), String> {
+    heard: &Heard,
+) -> Result<(RunningService<RoleClient, Ear>, Listed), String> {
     let service = serve_client(ear, transport)
         .await
         .map_err(|cause| format!("it did not shake hands: {}", brief(&cause)))?;
-    let tools = listed(service.peer()).await?;
+    let tools = listed(service.peer(), &heard.unread).await?;
     Ok((service, tools))
 }
 
-async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<Arc<Tool>>, String> {
+async fn listed(peer: &Peer<RoleClient>, unread: &Unread) -> Result<Listed, String> {
+    // Of a list that was given up.
+    let _ = unread.take();
     let mut tools = Vec::new();
     let mut room = TOOLS_BYTES_MAX;
     let mut cursor = None;
@@ -337,7 +353,7 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<Arc<Tool>>, String> {
                     "an mcp server has more than {TOOLS_MAX} tools, or they take more than {TOOLS_BYTES_MAX} bytes; only \
                      the first ones are looked at"
                 );
-                return Ok(tools);
+                return Ok((tools, unread.take()));
             };
             room = left;
             tools.push(Arc::new(tool));
@@ -346,7 +362,7 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<Arc<Tool>>, String> {
             break;
         }
     }
-    Ok(tools)
+    Ok((tools, unread.take()))
 }
 
 /// How many bytes the tool takes, written out.

@@ -148,13 +148,3 @@ async fn a_call_that_acts_cannot_be_cancelled_and_is_unknown_at_its_deadline() {
     assert_eq!(running.await.unwrap().status, Status::Unknown);
     until("the note of the cancellation", || log.text().contains("told of the cancellation")).await;
 }
-
-#[tokio::test]
-async fn progress_does_not_move_the_deadline() {
-    let servers = up([child(&[], &[("progress", read())])]).await;
-    let progress = tool(&servers, "bench_progress");
-    assert_eq!(run(&progress, json!({})).await.body["result"], "done");
-    let (cx, _control) = call_within(Duration::from_millis(500));
-    let shaped = progress.run(json!({}), cx).await;
-    assert_eq!(shaped.body["error"], "the bench_progress tool did not finish in time");
-}

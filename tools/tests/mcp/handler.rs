@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, CustomRequest, ErrorCode,
-    ErrorData, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
-    ServerConfig, ServerRequest, Tool,
+    ErrorData, ListToolsResult, NumberOrString, PaginatedRequestParams, ProgressNotificationParam,
+    ProgressToken, ServerCapabilities, ServerConfig, ServerRequest, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -53,6 +53,8 @@ impl Fixture {
             "ask",
             "long",
             "progress",
+            "bake",
+            "late",
             "grandchild",
             "empty",
             "text",
@@ -196,6 +198,28 @@ impl Fixture {
                     }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
+                text("done".to_owned())
+            }
+            "bake" => {
+                let token = context.meta.get_progress_token().expect("a request has one");
+                let other = ProgressToken(NumberOrString::String("of another".into()));
+                for step in 1..=500 {
+                    for (token, total) in [(&other, 999.0), (&token, 1000.0)] {
+                        let progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
+                        let progress = progress.with_total(total).with_message("free of charge");
+                        let _ = context.peer.notify_progress(progress).await;
+                    }
+                }
+                text("baked".to_owned())
+            }
+            "late" => {
+                let token = context.meta.get_progress_token().expect("a request has one");
+                let (fixture, peer) = (self.clone(), context.peer.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    let _ = peer.notify_progress(ProgressNotificationParam::new(token, 1.0)).await;
+                    fixture.note("told too late");
+                });
                 text("done".to_owned())
             }
             "grandchild" => {

@@ -155,3 +155,30 @@ async fn what_a_child_was_told_is_not_in_the_log() {
     assert!(why.ends_with("it did not list its tools: it says: no ***"), "{why}");
     assert!(!log.text().contains(key), "{}", log.text());
 }
+
+#[tokio::test]
+async fn t108_a_tool_that_cannot_be_read_is_left_out_and_its_server_stays() {
+    let (log, _logging) = Log::start();
+    let sound = r#"{"name":"weigh","description":"Weighs.","inputSchema":{"type":"object"}}"#;
+    let broken = |name: &str| format!(r#"{{"name":"{name}","inputSchema":7}}"#);
+    let many = (1..=9).map(|at| broken(&format!("broken{at}"))).collect::<Vec<_>>().join(",");
+    let list = format!("ok '{{\"tools\":[{many},{sound}]}}'");
+    let mut config = server(&list, "ok '{\"content\":[],\"structuredContent\":3}'", read());
+    // One that is configured is told of wherever it stands; one that is switched off is not.
+    config.tools.insert("broken8".to_owned(), read());
+    config.tools.insert("broken2".to_owned(), Marks { enabled: false, ..Marks::default() });
+    let servers = up([config]).await;
+    let joined = servers.joined(&ToolSet::default());
+    assert_eq!(joined.tools.names().collect::<Vec<_>>(), ["bench_weigh"]);
+    assert_eq!(run(&tool(&servers, "bench_weigh"), json!({})).await.body["result"], 3);
+    let named: Vec<&str> = joined.left_out.iter().map(|left| left.tool.as_str()).collect();
+    assert_eq!(named, ["broken1", "broken3", "broken4", "broken5", "broken8", "and 3 more"]);
+    assert_eq!(
+        joined.left_out[0].to_string(),
+        "mcp `bench`: tool `broken1`: left out: its inputSchema cannot be read: invalid type: integer `7`, expected a map"
+    );
+    for _ in 0..3 {
+        let _ = servers.joined_and_told(&ToolSet::default());
+    }
+    assert_eq!(log.count("tool `broken1`: left out"), 1, "{}", log.text());
+}

@@ -1,5 +1,6 @@
 //! A server over HTTP on this machine.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,14 +13,15 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::json;
-use tokio::net::TcpListener;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tools::mcp::{Marks, Reach, ServerConfig, Servers};
 use tools::{Status, ToolSet};
 
 use crate::handler::Fixture;
-use crate::rig::{PATIENCE, Scratch, call, config, read, run, tool, ungated, until, up};
+use crate::rig::{PATIENCE, Scratch, call, config, job, noted_call, read, run, tool, ungated, until, up};
 
 /// A server and the tasks it lives in.
 struct Site {
@@ -147,4 +149,78 @@ async fn a_server_over_http_that_is_not_there_is_named() {
     let told = &missing[0];
     assert!(told.starts_with("mcp `bench` has no tools yet: it did not shake hands: "), "{told}");
     assert!(told.contains("Connection refused") && !told.contains("::") && !told.contains('['), "{told}");
+}
+
+/// Answers one request after the other on each connection: a list with what `tools` is, whatever else with a greeting.
+async fn raw(listener: TcpListener, tools: &'static str) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(answered(stream, tools));
+    }
+}
+
+async fn answered(stream: TcpStream, tools: &str) -> io::Result<()> {
+    let mut stream = BufStream::new(stream);
+    loop {
+        let (mut line, mut is_post, mut length) = (String::new(), false, 0);
+        while stream.read_line(&mut line).await? > 2 {
+            let head = line.to_lowercase();
+            is_post |= head.starts_with("post ");
+            if let Some(said) = head.strip_prefix("content-length:") {
+                length = said.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        if line.is_empty() {
+            return Ok(());
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await?;
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let result = match asked["method"].as_str() {
+            Some("initialize") => {
+                r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#
+            }
+            Some("tools/list") => tools,
+            _ => "{}",
+        };
+        let (status, body) = match (is_post, asked.get("id")) {
+            (true, Some(id)) => ("200 OK", format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)),
+            (true, None) => ("202 Accepted", String::new()),
+            (false, _) => ("405 Method Not Allowed", String::new()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).await?;
+        stream.flush().await?;
+    }
+}
+
+#[tokio::test]
+async fn t108_a_tool_over_http_that_cannot_be_read_is_left_out_and_its_server_stays() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let _site = tokio::spawn(raw(
+        listener,
+        r#"{"tools":[{"name":"broken","inputSchema":7},{"name":"weigh","description":"Weighs.","inputSchema":{"type":"object"}}]}"#,
+    ));
+    let servers = up([config(Reach::Http { url }, &[("weigh", read())])]).await;
+    let joined = servers.joined(&ToolSet::default());
+    assert_eq!(joined.tools.names().collect::<Vec<_>>(), ["bench_weigh"]);
+    let [left] = &joined.left_out[..] else { panic!("{:?}", joined.left_out) };
+    assert!(left.to_string().contains("tool `broken`: left out: its inputSchema cannot be read"), "{left}");
+}
+
+#[tokio::test]
+async fn progress_of_a_job_over_http_is_noted() {
+    let site = Site::open("127.0.0.1:0", None).await;
+    let servers = up([site.config(&[("bake", job())])]).await;
+    let (cx, notes) = noted_call();
+    let shaped = tool(&servers, "bench_bake").run(json!({}), cx).await;
+    assert_eq!(shaped.body["result"], "baked", "{}", shaped.body);
+    let notes = notes.lock().unwrap();
+    assert!(notes.len() == 1 && notes[0].ends_with(" of 1000"), "{notes:?}");
 }

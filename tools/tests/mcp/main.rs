@@ -8,4 +8,5 @@ mod hostile;
 mod http;
 mod offering;
 mod process;
+mod progress;
 mod rig;

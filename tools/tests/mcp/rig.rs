@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tools::mcp::{Marks, Reach, ServerConfig, Servers, Template};
-use tools::{CallControl, CallInfo, Cx, Effect, ErasedTool, Shaped, ToolSet};
+use tools::{CallControl, CallInfo, CallNotice, Cx, Effect, ErasedTool, Shaped, ToolSet};
 use tracing::subscriber::DefaultGuard;
 use units::{CallKey, TurnId};
 
@@ -18,6 +18,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Marks of a tool that only looks.
 pub(crate) fn read() -> Marks {
     Marks { effect: Effect::Read, ..Marks::default() }
+}
+
+/// Marks of a tool that only looks and takes its time.
+pub(crate) fn job() -> Marks {
+    Marks { job: true, ..read() }
 }
 
 /// Marks of a tool that asks first.
@@ -74,14 +79,29 @@ pub(crate) fn call() -> (Cx, CallControl) {
 }
 
 pub(crate) fn call_within(limit: Duration) -> (Cx, CallControl) {
-    let info = CallInfo {
+    Cx::new(info_within(limit), |_| {})
+}
+
+fn info_within(limit: Duration) -> CallInfo {
+    CallInfo {
         call: CallKey(7),
         turn: TurnId(3),
         session: "s-1".to_owned(),
         idempotency_key: Some("key-1".to_owned()),
         deadline: Instant::now() + limit,
-    };
-    Cx::new(info, |_| {})
+    }
+}
+
+/// A call with 8 s to run, and what is noted of it.
+pub(crate) fn noted_call() -> (Cx, Arc<Mutex<Vec<String>>>) {
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&notes);
+    let (cx, _) = Cx::new(info_within(Duration::from_secs(8)), move |notice| {
+        if let CallNotice::Note { text, .. } = notice {
+            kept.lock().unwrap().push(text);
+        }
+    });
+    (cx, notes)
 }
 
 /// Checks the arguments and runs the tool, as a call does.
