@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tools::ToolSet;
 use tools::mcp::Servers;
-use tools::{ErasedTool, ToolSet};
 use tracing::warn;
 
 use crate::config::{Config, ProcessEnv};
@@ -50,11 +50,12 @@ impl Tooling {
         tools
     }
 
-    /// The names of the tools in force that can be carried out at this moment.
+    /// The names of the tools in force that can be carried out at this moment, sorted.
     #[must_use]
     pub fn there(&self) -> Vec<String> {
-        let there = |tool: &&ErasedTool| self.servers.have(tool);
-        self.current().iter().filter(there).map(|tool| tool.name().to_owned()).collect()
+        let tools = self.current();
+        let there = |name: &&str| tools.find(name).is_some_and(|tool| self.servers.have(tool));
+        tools.names().filter(there).map(str::to_owned).collect()
     }
 
     /// Waits for the servers, at most [`SETTLE_LIMIT`]. Who is missing is said in one line; it goes on without them.
@@ -107,7 +108,7 @@ mod tests {
     use serde_json::json;
     use session::Catalog;
     use tools::mcp::{Marks, Reach, ServerConfig};
-    use tools::{Cx, Effect};
+    use tools::{Cx, Effect, ErasedTool};
 
     use super::*;
     use crate::identity::Identity;
