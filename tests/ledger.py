@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks tests/LEDGER.md: every row of the tool contract is there once, and what it names exists.
 
     tests/ledger.py [ROOT]       check the workspace at ROOT (default: the one this file is in)

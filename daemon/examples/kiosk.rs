@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A binary of an integrator's own: the daemon with a scale on a serial line and a tool that asks before it acts.
 
 use std::fs::File;

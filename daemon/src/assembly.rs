@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From a checked configuration to a driver that is ready to run.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Clips: short recordings that tools play, by name or from a URL, and the decoding of audio files.
 //!
 //! A file is decoded when the daemon starts: one that cannot be is a fault of the configuration, found before the microphone

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The one place that reads a clock.
 
 use std::time::Duration;

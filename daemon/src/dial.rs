@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Making a link: the key is looked up for every attempt, so that one installed later is found without a restart.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The loop between the pure core and the world: wait for one event, give the session one input, act on what it says.
 //!
 //! It runs as one task on one current-thread runtime. It never decides: what an event means is the session's work, and

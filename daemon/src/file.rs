@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Reading whole files that somebody else names: a pipe is not waited for, a device is not read for ever, and nothing
 //! larger than what belongs there is taken into memory.
 

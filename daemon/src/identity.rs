@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Who this device and this run are: what approvals and idempotency keys are bound to.
 
 use std::fmt::Write as _;

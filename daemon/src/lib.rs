@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A voice daemon for embedded Linux devices, as a library and as the program `voiced`.
 //!
 //! This crate acts: it reads the configuration, opens devices, sockets and files, runs tools, and carries events to the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is kept of a conversation: each call, what came of it, what was said, and what it all took.
 //!
 //! Records are made of the moments that everybody who watches sees, and are moments themselves; [`RecordFile`] is one who

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How the device sounds, as far as a tool may change it: the pace of the model's speech and the volume, which hold at once,
 //! and the voice that the next connection has. A tool switches the microphone off and never on: that is the owner's, by a
 //! [`Switch`](crate::switch::Switch).

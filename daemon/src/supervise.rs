@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The process and its manager: signals, readiness, and the watchdog that is fed by progress only.
 
 use std::thread;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The owner's switch of the microphone, which works whatever the daemon is about and which no model can reach.
 
 use tokio::sync::watch;

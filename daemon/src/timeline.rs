@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The timeline: every moment as one line of JSON.
 //!
 //! Transcripts and tool arguments are in it, so it is written only where somebody asked for it: by the demo, and by

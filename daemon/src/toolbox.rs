@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Where calls run: the only place that reaches a tool's body, and only with a [`Permit`].
 
 mod deliveries;

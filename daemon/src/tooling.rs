@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The tools that are in force, and when that changes: with a new conversation, never within one.
 //!
 //! The model is shown its tools when a conversation begins and cannot be shown others until the next. So the session's

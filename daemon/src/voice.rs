@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The voice of the model: which it has, and which it will have from the next connection on.
 //!
 //! A connection has the voice that its set-up names, and no other as long as it lives. Which voices there are is the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a person watching the daemon would want to see, as values.
 
 mod mask;

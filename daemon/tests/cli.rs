@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The binary from outside: what it says of itself, and how it ends when it is called wrongly.
 
 use std::process::{Command, Output};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The capabilities a device can have, and the board that says which it has.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Lets a driver that keeps failing rest, so that nobody waits for it again and again.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One error type whose kind says what to do.
 
 use std::fmt;

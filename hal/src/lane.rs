@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One bus: one OS thread, one call at a time, and callers that never wait past their deadline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Hardware, as the rest of the daemon sees it: small blocking driver traits, reached through async handles.
 //!
 //! It decides which driver call runs on which bus and when it is too late to run it, and it sorts every failure into

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The simulator: a warehouse board without hardware, with values and faults set from outside and every call recorded.
 //!
 //! Its readings are marked [`Quality::Simulated`]. It never blocks, so it may sit on an inline lane; a hung device is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What travels between a driver and its callers: bounded in size, never allocating.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The simulated board through the same handles that tools use.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

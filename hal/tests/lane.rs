@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a lane promises its callers, whatever the driver does.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a call costs between the model's message and its answer, with a thousand tools registered and no driver behind
 //! them: session, ledger, toolbox and shaping. Processor time only: the time that the settle guard lets pass is virtual.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the daemon takes: processor time, memory, time to start, room on disk.
 
 use std::os::unix::net::UnixDatagram;

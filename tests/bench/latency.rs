@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How much later things happen because of the daemon.
 
 use std::path::Path;

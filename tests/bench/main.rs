@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Measures the daemon on the virtual sound card and prints a table. `README.md` beside this file says how.
 //!
 //! The program runs itself inside the environment of the card, because ALSA reads its configuration from there: the

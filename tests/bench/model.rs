@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The other end of the link: a server that speaks just enough of the Gemini Live wire to be measured against.
 //!
 //! It confirms the setup, notes when each piece of microphone audio arrives, and sends what it is told to. It judges

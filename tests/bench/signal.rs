@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The marks that are timed: what a click looks like, where clicks are in a recording, and where a sound ends.
 //!
 //! Pure. Positions are in seconds from the start of a recording. A click is recognised by its shape, not its level:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The harness's own streams on the virtual card: an ear that knows when each frame was there, and a mouth.
 //!
 //! They are also the floor: what any program pays that uses cpal on this card.

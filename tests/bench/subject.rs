@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is measured: the daemon on the virtual card, connected to the harness's model.
 
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Independent checker for Gemini Live (BidiGenerateContent) JSON messages.
 
 Needs only an installed google-genai (tested with 3.6.1); makes no network call.

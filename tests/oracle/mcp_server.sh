@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Puts a server that nobody here wrote behind `voiced`: mcp-server-time of PyPI, made with the official Python SDK. It is
 # checked, shown, called, and gone afterwards.
 #

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What an integrator's mistakes look like: each must not compile, and its message must say what to write.
 
 use std::process::Command;

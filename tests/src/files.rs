@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Paths: the built daemon, folders that are removed again, and where wire logs go.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the end-to-end tests and the bench share: the built daemon as a process, and the virtual sound card.
 //!
 //! It decides nothing about the daemon; it starts things, watches them under a limit, and ends them, also when a test

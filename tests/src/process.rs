@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The daemon as a process: its log, its signals, its end.
 
 use std::ffi::{OsStr, OsString};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The virtual sound card: a private sound server with a microphone that is fed and a loudspeaker that is recorded.
 
 use std::ffi::OsString;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A whole conversation on virtual time: the real daemon in this process, a scripted model, a recorded person, a
 //! simulated board. A minute of talk takes about a second, and runs the same way every time.
 

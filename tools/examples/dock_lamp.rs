@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A tool that switches hardware and asks first: the sentence of its gate, its slots, its point of no return.
 //!
 //! Run it with `cargo run -p tools --example dock_lamp`.

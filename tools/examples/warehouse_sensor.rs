@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A whole hardware tool: declared, wired to a board, called, and tried with broken hardware. Copy it and change the middle.
 //!
 //! Run it with `cargo run -p tools --example warehouse_sensor`.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Work on a thread and a runtime of its own.
 //!
 //! What reads of a connection is the HTTP library's to decide, and some of it has no end: it parses interim answers (1xx)

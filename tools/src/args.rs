@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Checks a model's arguments against the full schema, whatever was lowered for the provider.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Turns declarations into a checked set, or into the list of everything that is wrong with them.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a running tool knows of its call, and what it may say while it runs.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What an integrator writes about a tool, before it is checked.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How the device sounds, changed by asking: the pace and the voice of its speech, its volume, its microphone.
 //!
 //! Two things cannot be asked for. The microphone is only ever switched off: once it is off nobody can be heard asking

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The tool by which the model ends the conversation.
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The three ways to write a tool: a function, an object, a component that owns several.
 
 use std::any::{Any, TypeId, type_name};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tools that are declared in configuration and carried out by a web service.
 //!
 //! It decides what is sent, what of an answer the model reads, and which hosts may be called at all. It never retries,

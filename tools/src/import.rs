@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Takes over a schema that was written for a live provider's own dialect, with types in capitals.
 
 use serde_json::{Map, Value, json};

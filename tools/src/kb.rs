@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Answers from a folder of documents: what a kiosk knows about its own house.
 //!
 //! The folder is read once, when the daemon starts; a question costs a look into an index in memory.

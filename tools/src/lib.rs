@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tools a live model may ask for: how one is written, what is checked before the daemon starts, and what comes back.
 //!
 //! It decides what a tool is called, which arguments it takes, what may be said about its result and how large that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A short text message to a phone, sent once, after the person has agreed to its very words and digits.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a tool returns: what may be said, what is shown, and what only the log keeps.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A text that must not appear in logs, status, wire logs or error texts.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The checked tools: what the session and the provider read of them, and how one is run.
 
 use std::any::Any;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Shapes whatever a tool gave into the one answer that the model reads: bounded, plain, and never mistaken for trusted
 //! text.
 //!

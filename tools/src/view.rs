@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which of the tools the model sees. A view is taken when a turn of the person opens and kept for that whole turn.
 
 use std::collections::BTreeSet;

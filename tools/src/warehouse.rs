@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Temperature and humidity of a warehouse's zones.
 
 use std::collections::BTreeMap;

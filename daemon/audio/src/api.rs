@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the worker is told and what it tells.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the worker is started with.
 
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the audio path has counted since it started.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Starting, driving and stopping the worker.
 
 use std::io;

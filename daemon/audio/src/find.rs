@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Finds a known piece of audio in a recording by its content.
 //!
 //! Level alone proves nothing: a recording full of the wrong sound is loud too. The measure is the normalised

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Real-time capture, playback and DSP.
 //!
 //! # What this crate decides

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The worker's two ends: from an open microphone to hops of 16 kHz, and from hops of 24 kHz to an open loudspeaker.
 
 use std::sync::atomic::Ordering::Relaxed;

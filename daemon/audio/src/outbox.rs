@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Events on their way to the sink.
 
 use std::collections::VecDeque;

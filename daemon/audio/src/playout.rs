@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the loudspeaker plays next, and how much of it has been heard.
 //!
 //! Pure: 24 kHz mono, moved by rendering. Two positions count frames from the start: what has been *rendered* (silence

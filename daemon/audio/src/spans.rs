@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which rendered frames, not yet heard, belong to which utterance.
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The uplink gate: which microphone audio may leave, and the preroll that goes before it.
 //!
 //! Pure. While the gate is closed the newest audio is kept, as much as the preroll may need, and nothing leaves. Opening

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The worker: joins the devices' rings, the DSP, the uplink gate and playout.
 //!
 //! It never waits. [`Worker::turn`] looks at everything once and does what is due; who calls it, a thread on the clock

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The device callbacks allocate and free nothing, nor does the worker while it plays, at any pace.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The devices of the machine, for real. Needs a sound card whose playback comes back as its capture: a virtual one
 //! with a monitor will do. Run with `cargo test -p audio --test card -- --ignored`, the capture device's id in
 //! `AUDIO_TEST_CAPTURE` and the playback device's in `AUDIO_TEST_PLAYBACK`; what is not set is the default device.

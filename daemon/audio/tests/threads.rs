@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The worker on its own thread, in real time. Nothing here judges how long anything took.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the model reads when no tool wrote its answer. Plain words about the call, never about the subject: a bare
 //! "cancelled" has been read aloud as if the person's order were.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A call from its arrival to the decision what becomes of it.
 
 mod answer;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Clips that belong after the speech which a tool's result provokes.
 
 use std::collections::VecDeque;

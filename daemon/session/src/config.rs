@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The figures the session works with. `Default` is what ships.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The confirmation gate: whether a person has agreed to a guarded call. The only module that makes a [`Permit`].
 //!
 //! The device asks in its own words, rendered from the arguments that will run. The question counts as asked when it was

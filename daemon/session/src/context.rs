@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What every part of the session works with while it handles one input: the time, the figures, the timers and the
 //! queue of what should be done.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! When a conversation begins and how it ends.
 
 use crate::config::Engage;

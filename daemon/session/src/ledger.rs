@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Every call that is owed an answer, and what was answered before.
 //!
 //! A call has one answer by construction: its place among the answers of its response goes from owed to answered once,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Reads a whole utterance as a yes, a no, a wish for something else, or none of these.
 //!
 //! Whole, never in part: "yesterday", "I know" and "right, so what's the weather" are not answers. In doubt it is not

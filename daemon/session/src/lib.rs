@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The sans-IO core of `voiced`: it decides, and never acts.
 //!
 //! It decides whose turn it is, when speech is a barge-in, which calls run and with what answer, whether a person has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Whether there is a connection to the provider, and when there is one again. It never gives up.
 
 use std::time::Duration;

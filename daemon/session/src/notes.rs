@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the model is told outside of answers, and what it is asked to say by itself.
 //!
 //! A note joins the conversation in silence. One that the person waits to hear about asks the model to speak, which cuts

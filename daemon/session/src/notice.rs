@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Facts for whoever watches: the timeline, the log, the screen. Nothing acts on them.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The near end: when the person spoke, and what of the provider's transcript is theirs.
 //!
 //! A turn is minted here, from the local VAD, and nowhere else. A transcript is credited to a stretch of speech that

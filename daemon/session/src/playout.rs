@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the loudspeaker was given and what of it was heard. "Speaking" is derived from here alone.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One record of each turn of the person: what it took to answer it, in figures only.
 
 use std::time::Duration;

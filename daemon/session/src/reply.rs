@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The provider's half: which reply its audio belongs to, and which of its audio is stale.
 
 use units::{Pcm, UtteranceId};

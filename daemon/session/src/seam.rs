@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The provider-neutral seam: what any live model tells the session, and what the session asks of it.
 //!
 //! A provider adapter translates its wire into [`ProviderEvent`]s and [`Intent`]s into its wire. Nothing here names a

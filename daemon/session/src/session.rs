@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The session: its parts, the order in which they act, and the contract with the driver.
 
 use units::{Instant, TurnId};

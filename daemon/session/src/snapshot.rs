@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One consistent status value.
 
 use units::{CallKey, Epoch, TurnId};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What has happened in the present turn of the person, as far as it decides about the calls still to come in it.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One named timer per reason to wake. A timer that is set again moves; there is never more than one of a name.
 
 use units::Instant;

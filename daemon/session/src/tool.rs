@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the session must know of a tool to decide about it, without being able to run it.
 
 use std::time::Duration;

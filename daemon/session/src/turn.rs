@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Whose turn it is: the person's speech, barge-in, and what playout reports.
 
 use std::time::Duration;

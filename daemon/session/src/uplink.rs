@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! When microphone audio is let out.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls that the model writes out as speech: they are cut off, and asked for once more as calls.
 
 use crate::answers;

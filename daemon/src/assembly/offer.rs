@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which tools the model is offered: those of the configuration, and those of an integrator.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `voiced check`: everything that could go wrong at the start, found without starting.
 
 use std::process::ExitCode;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `voiced tools import`: tools declared as JSON objects, by those who come from a hosted voice agent, as `[[tool]]` tables.
 //!
 //! Nothing is guessed: what such an object does not say, what a tool does to the world above all, is left to be written, and

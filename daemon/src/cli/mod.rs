@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The command line: every subcommand, its help and its exit code.
 
 mod audio_list;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `voiced tools`: what the model is offered, and one tool run exactly as a live call would.
 
 use std::io::{BufRead, IsTerminal};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `voiced tools report`: what the records of a device say about its tools, and which marks look wrong.
 //!
 //! Two mistakes can be heard and not seen. A slow tool that is marked `needs_result_now` makes the person wait. One that is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Audio files to samples.
 
 use std::io::Cursor;

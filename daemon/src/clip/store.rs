@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Clips at hand and on their way: those of the configuration, and those that are fetched once a result asks for them.
 //!
 //! Fetching begins when a clip is first wanted, while the model still talks, and never holds up anybody: it is read and

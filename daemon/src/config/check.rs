@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From the mirror to checked values: ranges, choices, and what must hold between keys.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `[clips]`: names for sounds that tools play.
 
 use std::collections::BTreeMap;

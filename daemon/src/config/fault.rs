@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What can be wrong with a configuration, in words a technician can act on.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `[[tool]]`: tools that a web service carries out. Unlike every other section there may be any number of them, so they
 //! are read here, with the same kinds of faults. Whether a tool's host may be called is known only when every layer is
 //! read, so that is said at the end.

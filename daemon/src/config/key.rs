@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Secrets and folders that the configuration names but does not hold.
 
 use std::collections::BTreeMap;

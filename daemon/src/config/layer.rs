@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One layer of configuration: text in, known keys with rightly typed values out, and a fault for everything else.
 
 use std::fs;

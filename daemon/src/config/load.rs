@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Layers in order, merged and checked.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Places in a file, and the key that was probably meant.
 
 /// A place in a text.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! `[[mcp]]`: servers whose tools the model may call. Unlike every other section there may be any number of them, so they
 //! are read here, with the same kinds of faults.
 

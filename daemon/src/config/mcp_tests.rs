@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a table of a server may hold, and what is said of one that is wrong.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]

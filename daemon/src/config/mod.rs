@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Configuration: layers of text in, one value that cannot be wrong out.
 //!
 //! Decides what every key may hold and what it is when nobody sets it. Never opens a device, a socket or a key: it

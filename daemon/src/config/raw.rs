@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The file as it is written: the mirror of its tables, and every default, once.
 //!
 //! Numbers are as wide as TOML's, choices are text: what a value may be is said in `check`, where it can be said to the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which keys there are and what kind of value each takes: read off the mirror's own defaults, so that the two cannot
 //! disagree.
 

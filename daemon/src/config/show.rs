@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A configuration as a person reads it.
 
 use toml::Value;

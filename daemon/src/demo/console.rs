@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The demo on a terminal: what happens, as it happens, one line a moment and a level bar while nothing does.
 
 use std::io::{IsTerminal, Write};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The demo: the whole product against a rehearsal, with nothing installed.
 //!
 //! The daemon is the real one, and so are the signal processing, the WebSocket, the JSON and the HTTP effect. What is

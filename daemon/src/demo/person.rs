@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The person's side of the demo when a person sits in front of it.
 //!
 //! The rehearsal hears that somebody speaks, not what is said: it follows its script. So a person is told which line

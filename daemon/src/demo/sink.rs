@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A loopback HTTP server that stands for whatever an outbound tool talks to: it keeps what it is sent.
 
 use std::convert::Infallible;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Did everything the demo promises happen? Judged from what the other ends saw, not from what the daemon says of itself.
 
 use std::fmt;

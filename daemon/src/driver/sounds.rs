@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is given to the loudspeaker: replies as they come, lines of the device's own once they are rendered, and clips once
 //! they are here.
 //!

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What class of failure an ended connection is, and what a technician should do about it.
 //!
 //! Google's close codes do not tell causes apart: 1007 stands for a bad key, a bad set-up, a stale handle and a full

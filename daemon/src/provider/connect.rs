@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Where the byte stream under a connection comes from.
 
 use std::future::Future;

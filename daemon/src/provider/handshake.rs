@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From a byte stream to a WebSocket: TLS where the endpoint asks for it, then the upgrade.
 
 use std::io;

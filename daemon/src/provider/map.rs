@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the provider says: its messages as neutral events. No I/O and no clock.
 
 use base64::Engine as _;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Server messages in, one line of text for each thing heard out.
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 

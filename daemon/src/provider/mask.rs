@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Takes the API key out of what a peer wrote.
 
 use std::borrow::Cow;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The Gemini Live adapter: the provider-neutral seam of `session` on one side, Google's WebSocket protocol on the other.
 //!
 //! It decides how an [`session::Intent`] is written on the wire, what a server message means as

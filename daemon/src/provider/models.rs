@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What differs between Live models, as data. Nothing else in the adapter asks which model it talks to.
 
 /// What a tool declaration may say about blocking.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What we say: configuration, intents and microphone audio as messages of the protocol. Pure.
 
 use std::time::Duration;

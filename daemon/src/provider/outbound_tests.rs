@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is written, exactly, by model family.
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 

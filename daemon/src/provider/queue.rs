@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What waits to be sent, and the handle that puts it there.
 
 use std::collections::VecDeque;

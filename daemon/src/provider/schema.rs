@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Lowers the JSON Schema of a tool's arguments to the dialect that `FunctionDeclaration.parameters` takes.
 //!
 //! The dialect is a subset of OpenAPI 3.0 with upper-case types; a keyword outside it closes the connection (1007), and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Argument schemas in, declared parameters out.
 
 use super::*;

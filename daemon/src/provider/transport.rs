@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One connection: from the byte stream to the last close message.
 //!
 //! One task owns the connection. Inside it a reader, a writer and a watchdog run side by side, so a peer that takes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Every way a link ends, and what is said about it.
 
 use std::future::pending;

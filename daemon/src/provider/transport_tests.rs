@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A link against a scripted server, over an in-memory stream and on a paused clock.
 //!
 //! With `VOICED_WIRE_LOG` naming a directory, every conversation is recorded there, for a checker of the protocol.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a tool's schema says and its lowered form cannot: the model is not told, so it may call in ways that are refused.
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The JSON of the Live protocol: strict on the way out, lenient on the way in.
 //!
 //! Out: camelCase names, absent fields left out, exactly one field per message, and no way to write a field the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A record of what went over the wire, one JSON message a line, for tests and for reports.
 //!
 //! It is off unless asked for: the server's half holds the person's words and the model's voice. Files are readable by

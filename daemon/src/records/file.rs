@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Records in a file, one JSON object a line.
 //!
 //! The disk is waited for on a thread of its own. Nobody else waits for it: what finds the queue full, and what cannot be

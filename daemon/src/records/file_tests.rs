@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail there")]
 
 use std::fs;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What each request to the model took: figures only, nothing of what was asked or said.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A call in the words of a transcript: as Python would write it, which is what readers of such transcripts expect.
 
 use std::fmt::Write as _;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One run of a speech engine: a process that is given words and gives sound, and is gone afterwards with all it started.
 
 use std::io::{self, Read, Write};

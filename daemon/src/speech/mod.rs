@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The device's own voice: a child process that turns a line into WAV.
 //!
 //! The words go to the child on its standard input, never on its command line, where any user of the device could read

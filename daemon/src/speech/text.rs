@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a speech engine is given to say: text without markup, and without what is silent or invisible.
 
 /// Punctuation that a voice passes over or speaks, as people write it in a message, and the spaces that go with it.

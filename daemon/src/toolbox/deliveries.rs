@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What tools do once their answers were delivered: kept from the run to the delivery, and run then.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What running tools have said and nobody has taken yet. Saying it never waits.
 
 use std::collections::VecDeque;

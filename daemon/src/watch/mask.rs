@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Takes what a tool hides out of everything that is shown, logged or kept.
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Frames, rates, levels and the handle to a piece of audio.
 
 use std::fmt;

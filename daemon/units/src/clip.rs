@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which clip: what a tool asks to be played, and what the session hands on.
 
 use std::fmt;

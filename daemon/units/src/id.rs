@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Ids. Each is a number that only its owner mints; none can be mistaken for another.
 
 use std::fmt;

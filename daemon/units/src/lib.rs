@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Units, ids and the audio handle that every `voiced` crate shares.
 //!
 //! This crate decides nothing and does nothing: it has no dependencies, no I/O and no clock. It exists so that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Points on the daemon's clock.
 
 use std::fmt;

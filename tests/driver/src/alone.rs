@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One function, with fakes and without a session.
 
 use std::sync::Arc;

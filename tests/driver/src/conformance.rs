@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What every tool must stand, whatever it does: for an integrator to run over a tool set of their own.
 //!
 //! Give it fakes for hardware and services: tools that need nobody's consent are really run.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The test harness for whoever writes tools: a whole conversation with the real session and the real toolbox, with a
 //! person, a model and a provider that do what the test says.
 //!

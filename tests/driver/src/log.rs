@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Everything that was seen, kept in order.
 
 use std::collections::BTreeMap;

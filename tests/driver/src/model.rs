@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the model does, and what it is answered.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the provider and the connection to it do.
 
 use std::time::Duration;

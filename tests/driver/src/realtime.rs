@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A provider that speaks when it is asked to: the part of its adapter that decides, and the other end of the wire.
 //!
 //! OpenAI Realtime is one. Its calls come in pieces; an answer is filed and says nothing about speech; the model speaks

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The loudspeaker: what is played after what, and how much of it was heard. It makes no sound and takes its time.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the provider at the other end is: what it can do, as data, and how it is written to.
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the daemon's log would say at `warn` and above, kept for the test to read.
 
 use std::fmt::{self, Write as _};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The driver's side of the session's contract: everything it asks for is done, and reported, at virtual time.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A tool that asks for something the daemon does not hand out.
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A gate that reads other arguments than those that will run.
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A tool whose result has no words and no JSON.
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A tool that is not async.
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The demo: five scenes, and the person's side of them as one microphone recording.
 
 use std::time::Duration;

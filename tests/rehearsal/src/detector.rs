@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tells speech from silence by energy, on the time of the audio itself: a burst of a second is a second.
 
 use std::time::Duration;

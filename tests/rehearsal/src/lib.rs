@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A rehearsal: a scripted live model that speaks the Gemini Live wire protocol over any byte stream.
 //!
 //! It decides what is said, called and broken, and when, from a [`Scenario`] file and the microphone audio it is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The rehearsal as a program: serves one scenario on a TCP address until it is stopped, then says how it went.
 
 #![forbid(unsafe_code)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What happened in a rehearsal, for tests and the demo to judge.
 
 use std::time::Duration;

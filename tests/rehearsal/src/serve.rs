@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The shell: sockets, the clock and logs around the sans-IO parts.
 
 use std::collections::VecDeque;

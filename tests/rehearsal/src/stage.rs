@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What outlives a connection: the scenario's progress, the calls and handles that were issued, and the report.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How one utterance goes over the wire: cut into chunks, paced, with its transcript between them.
 
 use std::time::Duration;

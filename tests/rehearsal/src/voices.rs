@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The bundled recordings: what the rehearsal says and what a person says to it.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Server messages, as the Live service sends them.
 
 use std::time::Duration;

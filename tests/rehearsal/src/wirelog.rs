@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Writes the messages of a connection to files, for checkers and people.
 
 use std::fs::File;

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Speaks every line of lines.toml again and writes WHO-ID.ogg beside this script.
 #
 # Needs python3 (3.11 or newer, with venv), sox and oggenc (Debian: sox, vorbis-tools). The synthesizer and its voice

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A driver that blocks its thread: the loudspeaker plays on, sample for sample, and other tools answer meanwhile.
 
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Clips that a result brings from the web.
 
 use std::io::{Read as _, Write as _};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Broken servers: each costs at most its own turn, is said once, and the next turn works.
 
 use std::time::Duration;

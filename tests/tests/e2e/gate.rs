@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Nothing outbound happens without a person's yes: the whole daemon, told nothing, against models that lie.
 
 use std::time::Duration;

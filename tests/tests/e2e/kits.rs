@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the configuration offers of tools, as the model is shown it.
 
 use std::time::Duration;

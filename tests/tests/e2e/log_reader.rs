@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The log's reader is not the daemon's keeper.
 
 use std::fs::{self, File};

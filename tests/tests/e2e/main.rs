@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The daemon as a whole: on virtual time against a scripted model, and as a process over a virtual sound card.
 
 mod blocking;

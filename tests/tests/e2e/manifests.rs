@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Each crate may use what the architecture gives it and nothing else: a forbidden dependency turns this red.
 
 use std::collections::BTreeSet;

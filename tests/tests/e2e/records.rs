@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is kept of a conversation, in this process and in the file.
 
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A service whose configuration is wrong: it waits for a good one, and is then a daemon like any other.
 
 use std::ffi::OsString;

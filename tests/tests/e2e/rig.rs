@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The program as it is run, on real streams: `voiced run` as a process, cpal, a virtual sound card, TCP.
 //!
 //! What was heard is recorded from the card's loudspeaker and recognised by its waveform, not its level.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The microphone switched off and on: by a tool, by a hand, by a signal.
 
 use std::ffi::OsString;

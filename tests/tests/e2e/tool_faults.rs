@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tools that panic, hang, bring nothing, or do something after it: each call has its one answer, and the daemon goes on.
 
 use std::sync::{Arc, Mutex};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is wrong with one declaration: each of these stops the daemon before its microphone opens.
 
 use std::ops::RangeInclusive;

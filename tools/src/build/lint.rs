@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is not wrong but will be heard: things a live model or a person will stumble over.
 
 use std::time::Duration;

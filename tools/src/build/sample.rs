@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tries a gate on arguments made from the tool's schema: a sentence that cannot be rendered would otherwise first fail in
 //! front of a person.
 

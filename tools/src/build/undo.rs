@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tries how a tool is undone on arguments made from its schema: what cannot be undone would otherwise first show when it is to
 //! be.
 

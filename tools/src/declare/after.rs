@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a tool does once the answer to its call has been delivered.
 
 use std::future::Future;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How a person is asked before a tool runs.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The marks of a declaration: what an integrator says about a tool beyond its name, arguments and effect, and the
 //! daemon reads back from the checked tool. Every mark has a default that is right for a tool that never mentions it.
 

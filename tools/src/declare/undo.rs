@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How what a tool did is undone: by a call of another tool of its set.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a service answers, and what of it the model reads.
 
 use reqwest::{RequestBuilder, Response, StatusCode};

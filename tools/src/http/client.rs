@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The one way this crate speaks HTTP: no redirect, no retry, no proxy, TLS by the provider of the process.
 
 use std::net::IpAddr;

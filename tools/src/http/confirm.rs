@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The sentence that a person is asked to agree to: written in the configuration, with the arguments in their places.
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Fetching a file from a host that tools may call: once, whole, within bounds, and without following anybody elsewhere.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which hosts tools of the configuration may call: none, unless the device's owner names it.
 //!
 //! Names are compared, not addresses: a name on the list may well lead to an address of the site's own network, which is

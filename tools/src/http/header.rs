@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Headers whose values may hold secrets: none of them is ever printed.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The arguments of a tool of the configuration: a schema that somebody wrote by hand, or copied from a model's
 //! documentation.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Arguments as a query: form encoding, in the order in which the schema names them.
 
 use reqwest::Url;

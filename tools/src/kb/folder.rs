@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Reads the documents of a folder, and no more of them than is allowed.
 
 use std::fs;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which passages have to do with a question, and which most.
 //!
 //! Ranking is BM25 over words and their stems. What it cannot say is whether even the best passage is about the question: of

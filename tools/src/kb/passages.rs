@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Takes a document apart along its headings and paragraphs.
 
 use super::Passage;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One call of a server's tool, and what of its answer may be read.
 
 use std::future::pending;

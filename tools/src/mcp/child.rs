@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A server that is a child of this process: how it is started, spoken to, and ended with everything it started.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One line of a child: a message, or what else it is.
 
 use rmcp::model::ServerJsonRpcMessage;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A server that sends without end: how fast it is read, and what it makes us keep.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The protocol over a child's standard input and output: one JSON text a line.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A list of tools of which something cannot be read: what can be is taken, and what cannot be is told of.
 
 use std::sync::{Arc, Mutex};

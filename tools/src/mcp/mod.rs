@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tools of other processes: servers that speak the Model Context Protocol, as a child process or over HTTP on this
 //! machine.
 //!

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From what a server lists and what the configuration says to tools that are checked like those of this process.
 
 use std::sync::Arc;

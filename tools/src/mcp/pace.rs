@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A limit on the work that a server can cause: everything it sends costs time that has to pass before more is read.
 //!
 //! All servers, and the conversation itself, share one thread. Whoever writes without end would have it for itself, as

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a server may ask of us: whether we are there, and nothing else; and how much of it. What is of use in the rest
 //! that it sends is taken here: progress of a job, and the tools of a list that is broken.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How far a job is, by what its server says of it.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A limit on lines: so many a second, the rest counted.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A server's schema as a tool of this process has it: one object, no references.
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One server: connected, listed, watched, and started over when it ends.
 
 use std::io;

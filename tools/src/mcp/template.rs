@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The sentence a person is asked to agree to, with the arguments in their places.
 
 use std::fmt;

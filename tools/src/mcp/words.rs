@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a server or the library wrote, as words for a log, a terminal and a person.
 
 use std::error::Error;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The outbox that posts to a URL.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A phone number: dialled, shown and spoken from one value.
 
 use std::ops::RangeInclusive;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Cuts an answer to size along its structure, so that what is left is still JSON and says that it was cut.
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Finds what JSON cannot carry before it is quietly turned into something else: a number that is not finite (which
 //! `serde_json` writes as `null`), a map key that is no string (written as one), and raw bytes (written as a list).
 //! A model reads each of these aloud as fact.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What of a server's answer reaches the model, and what a server is told of a call.
 
 use std::time::Duration;

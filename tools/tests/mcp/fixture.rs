@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A server over standard input and output. Arguments: `--log FILE`, `--fail-once FILE`, `--deaf`.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

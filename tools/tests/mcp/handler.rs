@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the server of the tests does, over whichever transport it is asked.
 
 use std::io::Write as _;

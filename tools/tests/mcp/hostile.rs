@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A child that means harm, or is broken past what an SDK would send: what it costs, and what of it is shown.
 
 use std::time::Duration;

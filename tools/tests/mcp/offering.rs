@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which tools of a server are offered, under which marks.
 
 use std::time::Duration;

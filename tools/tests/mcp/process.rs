@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A child that dies, floods, prints, or leaves others behind.
 
 use std::time::Duration;

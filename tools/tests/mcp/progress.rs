@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What is made of a server's word about how far a call is.
 
 use std::time::Duration;

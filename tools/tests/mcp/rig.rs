@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Servers under test, calls, and what was logged meanwhile.
 
 use std::io;

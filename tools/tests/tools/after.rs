@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What comes after a call: it is undone, or its answer was delivered.
 
 use std::future::pending;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What becomes of the arguments a model sends.
 
 use schemars::JsonSchema;

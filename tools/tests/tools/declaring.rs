@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From a function to a checked set, and every way that can fail.
 
 use std::sync::Arc;

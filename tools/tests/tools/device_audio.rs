@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The sound of the device, over one that records what it was told.
 
 use std::sync::{Arc, Mutex};

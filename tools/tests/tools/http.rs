@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Tools of the configuration, against services that answer well, badly, late or not at all.
 
 use std::sync::{Arc, Mutex};

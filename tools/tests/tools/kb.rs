@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The knowledge base, over folders made for the test.
 
 use std::fs;

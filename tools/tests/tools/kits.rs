@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The built-in tools as they ship.
 
 use std::sync::Arc;

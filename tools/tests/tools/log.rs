@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Keeps what is logged on this thread while it lives, so that a test can read it.
 
 use std::cell::RefCell;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a tool's author and the daemon can rely on.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a declaration says by its marks, and what it says without them.
 
 use std::time::Duration;

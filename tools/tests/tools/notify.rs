@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The notification tool: what is read back, what is sent, and what is said about it.
 
 use std::sync::{Arc, Mutex};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Rows T1 to T19 of the tool contract: what is checked before anything is heard.
 
 use std::sync::Arc;

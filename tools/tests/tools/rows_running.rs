@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Rows T30 to T42 of the tool contract: what becomes of arguments, and of a run that goes wrong.
 
 use std::future::pending;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Rows T54 to T62 of the tool contract: what the model reads of a result.
 
 use std::collections::BTreeMap;

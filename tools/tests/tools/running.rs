@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A run always comes back, and says truly what happened.
 
 use std::future::pending;

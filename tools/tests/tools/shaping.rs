@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The one answer the model reads.
 
 use serde::Serialize;

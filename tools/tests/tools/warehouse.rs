@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The warehouse tool over the simulated board.
 
 use hal::sim::{Control, Fault, warehouse};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The devices of this machine, through ALSA.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! WAV files as microphone and loudspeaker.
 
 use std::fs::File;

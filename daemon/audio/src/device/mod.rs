@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Devices: what opens a microphone or a loudspeaker, and what keeps it open.
 //!
 //! Every device gives the worker the same thing, a line: one end of a ring whose other end its callback holds. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A loudspeaker nobody hears.
 
 use std::sync::mpsc::Receiver;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Devices that do not move by themselves.
 
 use std::sync::Arc;

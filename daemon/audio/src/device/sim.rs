@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A microphone and a loudspeaker in memory, with faults, for tests and rehearsals.
 
 use std::collections::VecDeque;

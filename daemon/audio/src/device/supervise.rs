@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Keeps one device open: opens it under a deadline, watches that it makes progress, and opens it again for ever.
 //!
 //! Progress decides, not error callbacks: a sound server that hangs or re-routes reports nothing. Nothing here waits

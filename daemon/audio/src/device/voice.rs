@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A voice for simulated people.
 
 use std::f32::consts::{PI, TAU};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Gain ramps, and steps taken out of joints.
 
 /// A gain that moves to a new value in a straight line.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Pure blocks: frames in, frames out. None knows a device, a clock or a thread.
 
 pub(crate) mod channels;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Resampling between fixed rates.
 
 use rubato::audioadapter_buffers::direct::SequentialSlice;

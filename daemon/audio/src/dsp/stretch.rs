@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The pace of speech: slower or faster at the pitch it has.
 //!
 //! Overlap-add by waveform similarity (WSOLA; W. Verhelst, M. Roelands, ICASSP 1993, pp. 554-557), 24 kHz mono, a hop of

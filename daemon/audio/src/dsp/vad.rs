@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Near-end speech: when it begins and when it ends.
 
 use std::time::Duration;

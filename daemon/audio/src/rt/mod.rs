@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The two device callbacks, as plain functions over a ring and some counters.
 //!
 //! Everything here is real-time safe: no allocation, free, lock, log, clock, system call or panic. A callback moves

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The whole worker on virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]

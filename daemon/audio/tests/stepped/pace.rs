@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The pace of replies.
 
 use std::f64::consts::TAU;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A worker on virtual time, and what tests do with it.
 
 use std::collections::VecDeque;

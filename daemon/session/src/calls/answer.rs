@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! From a call's answer to the message that carries it.
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls that go on without being waited for: answered at once that they run, and told of when they end, once.
 
 use units::CallKey;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A call from its turn in the queue to its outcome or its deadline.
 
 use serde_json::Value;

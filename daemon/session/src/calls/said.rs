@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a tool says while its call is with it: a line for the person, a note for the model.
 
 use units::CallKey;

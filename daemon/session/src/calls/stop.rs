@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls that are stopped: by the person, by the provider, with the link.
 
 use crate::Output;

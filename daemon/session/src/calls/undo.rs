@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a call did that the provider took back too late: it is told, and undone where its tool says how.
 //!
 //! What undoes is another call. If that needs nobody's consent, the device makes it by itself: it has no answer, waits for its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The states of the one question that a voice device can ask at a time.
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One question about one call.
 
 use units::{Instant, PendingId, TurnId};

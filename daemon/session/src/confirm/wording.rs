@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the model reads of the gate's decisions.
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls that changed something and have ended, for those that come again.
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Which calls run, and which comes next: one at a time and in order, but for those that only look and say that they may
 //! run beside each other.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The calls of one response and their answers: one place each, in order, sent together.
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Transcripts: what the session does, input by input, kept as text that a person can read and judge.
 //!
 //! A line `t=MS in ...` is an input at that time, `t=MS late ...` one that comes before the timers that are due, as after a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Properties that hold after every input, whatever the provider, the room and the tools do.
 
 use proptest::collection::vec;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Outputs as one line of text each.
 
 use std::time::Duration;

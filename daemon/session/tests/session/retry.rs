@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! How long a lost link is waited for.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The tools of the tests: one of every kind that is handled differently.
 
 use std::sync::{Arc, Mutex};

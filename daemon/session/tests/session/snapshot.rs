@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the session says it is about, moment by moment.
 
 use std::time::Duration;

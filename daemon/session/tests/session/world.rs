@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The world around the session in the property tests: a driver that keeps its side of the contract, and a small model of
 //! what may happen, checked at every output.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One value of a `[[tool]]` table at a time, with its place.
 
 use std::borrow::Cow;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Arguments made up from a schema: the simplest that it takes.
 
 use serde_json::{Map, Value, json};

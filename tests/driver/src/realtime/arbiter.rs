@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Who asks for a response, and when: one place, one request at a time.
 //!
 //! A request that comes while a response is active is refused, and nothing else happens: whoever made it must make it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls that come in pieces.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The other end of the wire: what it says by itself, and what it answers. It holds to the rules of the protocol.
 
 use std::collections::BTreeSet;

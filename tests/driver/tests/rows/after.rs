@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Follow-up and silence, T76 to T88.
 
 use serde_json::json;

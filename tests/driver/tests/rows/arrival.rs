@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Arrival and lookup, T20 to T29.
 
 use driver::{Driver, Script};

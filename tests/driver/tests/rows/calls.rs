@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Arguments and how a call ends, T17 and T30 to T44 as a conversation shows them.
 
 use driver::Driver;

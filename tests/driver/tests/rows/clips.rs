@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Results on their way to the screen and the loudspeaker: T54 to T62 as a conversation shows them.
 
 use driver::{Driver, Script};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Ending, T100 to T104.
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The gate as it is seen through this harness: cases of its own list, by their numbers there.
 
 use driver::{Replay, When};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Interruption and what is told afterwards, T89 to T92 and T97 to T99.
 
 use driver::Script;

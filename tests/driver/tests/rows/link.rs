@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Microphone and connection, T93 to T96b.
 
 use driver::{Driver, Replay, Script};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The test cases of the tool runtime, by the numbers they have in its specification, against both kinds of provider.
 //!
 //! What is not here needs more than the seam between session and provider, or something that is not built: an open

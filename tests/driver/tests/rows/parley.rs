@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A provider whose calls come in pieces and whose model speaks when it is asked to: T26, T27, T83 to T85, and what of
 //! other rows is its own.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What comes after a call and beside it: what follows a delivery, what undoes, and calls that are taken raw.
 
 use std::sync::{Arc, Mutex};

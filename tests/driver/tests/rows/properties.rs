@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Whatever a person, a model and a provider do: a call that somebody waits for has one answer, and no other has any.
 
 use driver::{Call, Driver, Replay, Script, When};

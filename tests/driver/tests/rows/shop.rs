@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The tools of the rows: one of every kind that is handled differently. What each does is in its arguments.
 
 use std::sync::{Arc, Mutex};

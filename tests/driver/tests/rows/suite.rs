@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The conformance suite, over tools that stand it and one that does not.
 
 use std::sync::Arc;

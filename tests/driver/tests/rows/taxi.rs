@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A test file as an integrator writes it, over the tool of the tutorial's section 4. The tutorial shows this one too.
 
 use std::time::Duration;

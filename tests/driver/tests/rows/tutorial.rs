@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The tutorial of the tools shows what is run here.
 
 /// Without what a heading of a crate puts before them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One connection's conversation, without a socket or a clock.
 //!
 //! The caller gives it what arrived and the time, asks it for the next deadline, and drains [`Conversation::poll`]

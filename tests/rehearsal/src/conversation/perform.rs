@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Does the steps of a turn.
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! One reply on its way out: what is still to be sent, what has been, and when its turn is complete.
 
 use std::collections::VecDeque;

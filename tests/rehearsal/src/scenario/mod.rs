@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the rehearsal does and when: the scenario file, checked into types that cannot hold a bad value.
 //!
 //! A scenario is a list of turns. Each is started by one event (a speech segment of the person, by default) and has

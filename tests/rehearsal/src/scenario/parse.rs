@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The scenario file: a mirror of its text, and the checks that turn it into [`Scenario`].
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! JSON as it must be on the wire: one object, no key twice.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Judges what the client sends, message by message, as strictly as the live service and its documentation allow.
 //!
 //! Three layers, in this order: the text is strict JSON; its shape is that of a client message (exact camelCase

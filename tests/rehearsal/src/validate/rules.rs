@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Rules of use that types cannot express. Sources: the service's documentation and published field reports.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The shape of a client message, as data: `client.shapes` names every field, type and enum value.
 
 use std::collections::HashMap;

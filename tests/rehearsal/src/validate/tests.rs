@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use base64::Engine as _;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Rules of use for tool declarations: names, behaviour and the schema dialect.
 
 use std::collections::HashMap;

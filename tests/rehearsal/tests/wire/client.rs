@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The scripted client: a person's microphone, and a device that answers calls.
 
 use std::time::Duration;

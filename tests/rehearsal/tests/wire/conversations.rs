@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What a conversation is like when nothing is broken on purpose.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Faults on purpose, and what the rehearsal does about a client that is at fault.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The bundled files: scenarios, recordings and the demo's timeline.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! The demo and the scenarios in which the model tries to get past the confirmation gate, against a device that
 //! keeps it shut or opens it as a well-behaved one would.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A scripted client talks to the rehearsal over an in-memory stream, on virtual time.
 //!
 //! With `REHEARSAL_WIRE_LOG=DIR` every message is also written below that directory, one folder per test, so that an

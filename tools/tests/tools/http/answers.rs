@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What the model reads of what comes back.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

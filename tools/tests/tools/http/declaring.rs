@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What may be declared, and how it is asked about.
 
 use tools::http::{EgressError, HeaderError, TargetError};

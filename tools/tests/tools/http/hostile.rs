@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A service that goes on and on before it answers.
 
 use std::io::{Read as _, Write as _};

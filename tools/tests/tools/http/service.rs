@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A web service on loopback that says what it is told to say, and keeps what it heard.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! Calls of the model, as the world around the session remembers them.
 
 use serde_json::json;

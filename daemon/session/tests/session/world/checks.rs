@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What must hold whenever a call runs or is answered.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What calls did to the world, and whether the model may not know: such a thing is not done twice.
 
 use std::collections::{BTreeMap, BTreeSet};

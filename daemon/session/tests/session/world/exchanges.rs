@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! A question and what is said to it, as they should come, and with something in between.
 
 use super::{Step, World};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
 //! What happens around the session, step by step.
 
 use session::{FailureCause, OutcomeStatus};
