@@ -252,6 +252,10 @@ transcripts! {
     empty_audio
     stop_by_voice
     spoken_last_turn
+    gate_leaving
+    gate_more_of_yes
+    late_first_word
+    clips_many
     call_spoken
     t19_when_heard
     pace
