@@ -22,7 +22,7 @@ use crate::dial::Dialer;
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
 use crate::speech::Speech;
 use crate::supervise::{self, Watchdog};
-use crate::switch::{Switch, Turns};
+use crate::switch::{Flips, Switch};
 use crate::toolbox::{Told, Toolbox};
 use crate::watch::{Moment, Watchers};
 
@@ -106,7 +106,7 @@ struct Running {
     /// A connection that waits for the old one to be gone: two of ours at once would be refused.
     dial_next: Option<Option<String>>,
     sounds: Sounds,
-    turns: Turns,
+    flips: Flips,
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
@@ -122,7 +122,7 @@ impl Driver {
     /// [`DriverError`] when going on makes no sense; everything is closed all the same.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
         let mut running = Running {
-            turns: self.switch.turns(),
+            flips: self.switch.flips(),
             driver: self,
             link: None,
             dial_next: None,
@@ -186,7 +186,7 @@ impl Running {
         tokio::select! {
             biased;
             () = stop => Wake::Stop,
-            on = self.turns.next() => Wake::Switch(on),
+            on = self.flips.next() => Wake::Switch(on),
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.told() => Wake::Tool(finished),
@@ -323,7 +323,7 @@ impl Running {
             audio::Event::SpeechEnded { voiced } => self.feed(Input::SpeechEnded { voiced }),
             audio::Event::Started { utterance } => self.feed(Input::PlayoutStarted { utterance }),
             audio::Event::Finished { utterance, heard, cut } => {
-                self.sounds.is_over(now, utterance);
+                self.sounds.on_over(now, utterance);
                 self.feed(Input::PlayoutFinished { utterance, heard, cut });
             }
             audio::Event::Rate(percent) => self.feed(Input::Pace { percent }),
@@ -346,7 +346,7 @@ impl Running {
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),
             Told::Done(call, mut outcome) => {
-                outcome.clip_after = outcome.clip_after.filter(|clip| self.wants(clip));
+                outcome.clip_after = outcome.clip_after.filter(|clip| self.begin_clip(clip));
                 self.show(now, &Moment::Outcome { call, outcome: &outcome });
                 self.feed(Input::Outcome { call, outcome });
             }

@@ -245,6 +245,7 @@ mod tests {
             assert!(!sound.sound().muted);
             assert!(sound.mute().await.unwrap().muted && handle.is_muted());
             assert!(sound.set_volume(30).await.unwrap().muted, "nothing else changes it");
+            assert!(sound.set_rate(120).await.unwrap().muted && handle.is_muted());
             handle.command(Command::Mute(false)).unwrap();
             tokio::time::sleep(Duration::from_millis(30)).await;
             assert!(!sound.sound().muted);

@@ -28,12 +28,13 @@ pub fn close_to_others() -> std::io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Completes when the process is asked to stop, with the signal's name. SIGUSR1 and SIGUSR2 turn `switch` on and off, from the
-/// moment of this call to the end of the process.
+/// Completes when the process is asked to stop, with the signal's name. Until then, and from shortly after this call on, SIGUSR1
+/// and SIGUSR2 turn `switch` on and off.
 ///
-/// Once it is asked to stop, the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their own, so
-/// neither a device that hangs in the kernel nor a busy runtime can keep the process or a microphone. That thread speaks to nobody: the log
-/// may have a reader that stands still, and then whoever writes a line waits for ever, with all who want to write one.
+/// Once it is asked to stop, the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their
+/// own, so neither a device that hangs in the kernel nor a busy runtime can keep the process or a microphone. That thread
+/// speaks to nobody: the log may have a reader that stands still, and then whoever writes a line waits for ever, with all who
+/// want to write one.
 ///
 /// # Errors
 /// When the signal handlers cannot be installed.
@@ -73,6 +74,8 @@ fn first_stop(switch: &Switch) -> std::io::Result<&'static str> {
         let mut off = signal(SignalKind::user_defined2())?;
         loop {
             tokio::select! {
+                // What is polled later is obeyed later.
+                biased;
                 _ = terminate.recv() => return Ok("SIGTERM"),
                 _ = interrupt.recv() => return Ok("SIGINT"),
                 _ = on.recv() => switch.turn(true),

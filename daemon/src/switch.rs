@@ -22,18 +22,18 @@ impl Switch {
 
     /// Each turn from here on, and first where it stands if it was turned before: what nobody could obey then still holds.
     #[must_use]
-    pub fn turns(&self) -> Turns {
-        let mut turns = self.0.subscribe();
-        turns.mark_changed();
-        Turns(turns)
+    pub fn flips(&self) -> Flips {
+        let mut flips = self.0.subscribe();
+        flips.mark_changed();
+        Flips(flips)
     }
 }
 
 /// What becomes of a [`Switch`].
 #[derive(Debug)]
-pub struct Turns(watch::Receiver<Option<bool>>);
+pub struct Flips(watch::Receiver<Option<bool>>);
 
-impl Turns {
+impl Flips {
     /// Waits until it is turned; whether it is on. Of several turns at once the last counts. Safe to drop.
     pub async fn next(&mut self) -> bool {
         while self.0.changed().await.is_ok() {
@@ -55,19 +55,19 @@ mod tests {
     #[test]
     fn where_it_stood_before_anybody_looked_is_told_once_and_so_is_each_turn() {
         let switch = Switch::default();
-        assert_eq!(switch.turns().next().now_or_never(), None, "nobody has turned it");
+        assert_eq!(switch.flips().next().now_or_never(), None, "nobody has turned it");
         switch.turn(false);
-        let mut turns = switch.turns();
-        assert_eq!(turns.next().now_or_never(), Some(false));
-        assert_eq!(turns.next().now_or_never(), None);
+        let mut flips = switch.flips();
+        assert_eq!(flips.next().now_or_never(), Some(false));
+        assert_eq!(flips.next().now_or_never(), None);
         switch.turn(false);
         assert_eq!(
-            turns.next().now_or_never(),
+            flips.next().now_or_never(),
             Some(false),
             "it may have been switched on by others meanwhile"
         );
         switch.turn(false);
         switch.turn(true);
-        assert_eq!(turns.next().now_or_never(), Some(true));
+        assert_eq!(flips.next().now_or_never(), Some(true));
     }
 }

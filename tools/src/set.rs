@@ -262,7 +262,7 @@ impl ErasedTool {
             outcome = self.guarded(args, cx) => outcome,
             () = stopped => Err(ToolError::cancelled()),
             () = sleep_until(cx.deadline()) => Err(if cx.close() {
-                ToolError::unknown()
+                ToolError::unknown().because(format!("it had begun, and did not end within {} s", self.timeout().as_secs()))
             } else {
                 ToolError::public(format!("the {} tool did not finish in time", self.name()))
             }),

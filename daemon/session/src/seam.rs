@@ -86,7 +86,8 @@ pub enum FollowUp {
     Silent,
     /// Speak about it when there is a gap.
     WhenIdle,
-    /// Speak about it when there is a gap, in words: nothing it calls in that would run. A provider that can be told so is.
+    /// Speak about it when there is a gap, in words: nothing it calls in that would run. Told to those that have a way to
+    /// say it.
     InWords,
     /// Speak about it at once, whatever the model is saying.
     Interrupt,
@@ -129,7 +130,7 @@ pub enum Intent {
     Note(String),
     /// Add this to the conversation; the model should speak because of it. What it is saying is cut off.
     Ask(String),
-    /// The same, in words: nothing it calls in that would run. A provider that can be told so is.
+    /// The same, in words: nothing it calls in that would run. Told to those that have a way to say it.
     AskInWords(String),
     /// Add a call and its answer to the conversation, as if it had been made in it; the model should not speak because of
     /// it. Only where [`Capabilities::takes_earlier_calls`].

@@ -160,12 +160,16 @@ pub(crate) fn note(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Prints to standard output. A reader that went away (`| head`) is no error.
+/// Prints to standard output. A reader that went away (`| head`) is no error; a full disk is.
 fn print(text: &str) -> ExitCode {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{}", text.trim_end());
-    ExitCode::SUCCESS
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::BrokenPipe => {
+            fail(EXIT_INTERNAL, format_args!("the output cannot be written: {cause}"))
+        }
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
+    }
 }
 
 /// Prints to standard error what went wrong and gives the exit code for it.

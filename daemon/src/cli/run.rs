@@ -139,7 +139,7 @@ async fn wait_for_config<F: Future>(
     info!("waiting for a configuration without faults: mend it and send SIGHUP");
     let mut watchdog = supervise::Watchdog::from_env();
     let mut beats = 0;
-    let mut turns = switch.turns();
+    let mut flips = switch.flips();
     loop {
         tokio::select! {
             _ = stop.as_mut() => return None,
@@ -148,7 +148,7 @@ async fn wait_for_config<F: Future>(
                 beats += 1;
                 watchdog.beat(beats);
             }
-            on = turns.next() => {
+            on = flips.next() => {
                 let on = if on { "on" } else { "off" };
                 info!("the microphone will be {on} once there is a configuration: nothing listens until then");
             }

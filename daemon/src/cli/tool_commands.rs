@@ -230,6 +230,9 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
             "it becomes a job: in a conversation it is answered at once that it runs, and this is told when it comes",
         );
     }
+    if let Some(clip) = &outcome.clip_after {
+        note(format_args!("a clip is played: {clip}"));
+    }
     for line in &lines {
         note(format_args!("the device says: {line}"));
     }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,20 +19,29 @@ use super::{fail, note, print};
 /// A wait for a marked tool that a person notices, for one call in twenty.
 const SLOW_MS: u64 = 1000;
 
-/// Calls of a tool from which something is concluded.
+/// Calls of a tool from which something is concluded: fewer are somebody trying it.
 const CALLS_MIN: usize = 5;
 
-/// Share of its calls, in percent, after which the person asked again.
+/// Share of its turns, in percent, that the next one repeats: once in a while a question is not heard, and asked again.
 const REPEATED_PERCENT: usize = 20;
 
-/// Share of their words, in percent, that two questions have in common if one repeats the other.
+/// Share of their words, in percent, that two questions have in common if one repeats the other: a word or two of a short
+/// question may differ.
 const ALIKE_PERCENT: usize = 60;
+
+/// Longest line that is looked at, in bytes: records are cut far below. What is longer is no record, piece by piece.
+const LINE_BYTES_MAX: u64 = 256 * 1024;
+
+/// How much of a name is shown: a model may call what it likes.
+const NAME_CHARS: usize = 40;
 
 /// What is known of one tool.
 #[derive(Debug, Default)]
 struct Figures {
     latencies_ms: Vec<u64>,
     failed: usize,
+    /// Calls that were answered with a question to the person, and did nothing.
+    asked: usize,
     /// Turns in which it was called and that the next turn repeats.
     repeated: usize,
     /// Turns in which it was called.
@@ -86,14 +95,19 @@ impl Report {
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
-        for line in BufReader::new(File::open(path)?).lines() {
-            match line {
-                Ok(line) => self.read(&line),
-                Err(cause) if cause.kind() == ErrorKind::InvalidData => self.unread += 1,
-                Err(cause) => return Err(cause),
+        let mut file = BufReader::new(File::open(path)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = file.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return Ok(());
+            }
+            match std::str::from_utf8(&line) {
+                Ok(line) => self.read(line),
+                Err(_) => self.unread += 1,
             }
         }
-        Ok(())
     }
 
     fn read(&mut self, line: &str) {
@@ -103,13 +117,19 @@ impl Report {
             return;
         };
         let run = self.runs.entry(run.to_owned()).or_default();
-        let name = record["name"].as_str();
+        let name =
+            record["name"].as_str().map(|name| name.escape_debug().take(NAME_CHARS).collect::<String>());
+        let name = name.as_deref();
         match (kind, name) {
             ("tool.call", Some(name)) => {
                 run.called.insert(name.to_owned());
             }
             ("tool.result", Some(name)) => {
                 let figures = self.tools.entry(name.to_owned()).or_default();
+                if record["status"] == "pending_confirmation" {
+                    figures.asked += 1;
+                    return;
+                }
                 figures.latencies_ms.extend(record["latency_ms"].as_u64());
                 figures.failed += usize::from(record["level"] != "info");
             }
@@ -136,16 +156,16 @@ impl Report {
 
     fn as_text(&self, tools: &ToolSet) -> String {
         let mut lines = vec![format!(
-            "{:<26} {:>6} {:>6} {:>8} {:>8}  mark",
-            "tool", "calls", "failed", "p50 ms", "p95 ms"
+            "{:<26} {:>6} {:>6} {:>6} {:>8} {:>8}  mark",
+            "tool", "asked", "calls", "failed", "p50 ms", "p95 ms"
         )];
         for (name, figures) in &self.tools {
             let [p50, p95] = [50, 95].map(|percent| {
                 figures.latency_ms(percent).map_or_else(|| "-".to_owned(), |ms| ms.to_string())
             });
-            let (calls, failed) = (figures.latencies_ms.len(), figures.failed);
+            let (asked, calls, failed) = (figures.asked, figures.latencies_ms.len(), figures.failed);
             let mark = mark(tools, name);
-            lines.push(format!("{name:<26} {calls:>6} {failed:>6} {p50:>8} {p95:>8}  {mark}"));
+            lines.push(format!("{name:<26} {asked:>6} {calls:>6} {failed:>6} {p50:>8} {p95:>8}  {mark}"));
         }
         lines.extend(self.cautions(tools).into_iter().map(|caution| format!("caution: {caution}")));
         lines.join("\n")
@@ -154,7 +174,7 @@ impl Report {
     fn as_value(&self, tools: &ToolSet) -> Value {
         let rows = self.tools.iter().map(|(name, figures)| {
             json!({
-                "name": name, "calls": figures.latencies_ms.len(), "failed": figures.failed,
+                "name": name, "asked": figures.asked, "calls": figures.latencies_ms.len(), "failed": figures.failed,
                 "p50_ms": figures.latency_ms(50), "p95_ms": figures.latency_ms(95),
                 "turns": figures.turns, "asked_again": figures.repeated, "mark": mark(tools, name),
             })
@@ -172,7 +192,7 @@ impl Report {
                 && let Some(ms) = figures.latency_ms(95).filter(|ms| enough && *ms > SLOW_MS)
             {
                 cautions.push(format!(
-                    "`{name}` needs its result now, and one call in twenty takes over {ms} ms: the person waits in \
+                    "`{name}` needs its result now, and one call in twenty takes {ms} ms or more: the person waits in \
                      silence; give it a line before it runs, make it a job, or take the mark away"
                 ));
             }
@@ -276,7 +296,7 @@ mod tests {
             "{told:?}"
         );
         assert!(
-            told[1].starts_with("`slow` needs its result now, and one call in twenty takes over 1400 ms")
+            told[1].starts_with("`slow` needs its result now, and one call in twenty takes 1400 ms or more")
         );
         let value = report.as_value(&shop());
         assert_eq!(value["tools"][2]["p50_ms"], 400);
@@ -286,11 +306,14 @@ mod tests {
     fn what_is_no_repetition_and_what_is_too_little_is_not_told() {
         let mut report = Report::default();
         for n in 0..9 {
-            turn(&mut report, n, if n % 2 == 0 { "thanks" } else { "turn the lamp on" }, "quiet", 5);
+            turn(&mut report, n, "Thanks.", "quiet", 5);
         }
         for n in 20..24 {
             turn(&mut report, n, &format!("bay {n}"), "slow", 5000);
         }
+        let asked = json!({"run": "r1", "kind": "tool.result", "name": "quick", "status": "pending_confirmation", "latency_ms": 0});
+        report.read(&asked.to_string());
+        assert_eq!((report.tools["quick"].asked, report.tools["quick"].latencies_ms.len()), (1, 0));
         report.read("half a li");
         report.read("");
         assert_eq!(report.cautions(&shop()), Vec::<String>::new());
@@ -300,5 +323,11 @@ mod tests {
         report.read(&gone.to_string());
         let text = report.as_text(&shop());
         assert!(text.contains("gone") && text.contains("(no such tool now)"), "{text}");
+        let forged =
+            json!({"run": "r1", "kind": "tool.result", "name": "\u{1b}[31m\nquick 9 9", "level": "info"});
+        report.read(&forged.to_string());
+        assert!(
+            !report.as_text(&shop()).contains('\u{1b}') && !report.as_text(&shop()).contains("\nquick 9")
+        );
     }
 }

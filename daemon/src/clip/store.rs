@@ -40,7 +40,8 @@ const FAILURES_MAX: usize = 32;
 
 /// How a file gets from a host to this device.
 pub trait Fetch: Send + Sync {
-    /// The whole file at `target`, at most [`MAX_CLIP_BYTES`] bytes. Not polled on a thread that may block.
+    /// The whole file at `target`, at most [`MAX_CLIP_BYTES`] bytes. Polled on the thread of the conversation: it must not
+    /// block.
     ///
     /// # Errors
     /// See [`DownloadError`].
@@ -73,7 +74,7 @@ pub struct Store {
     clips: Clips,
     egress: Egress,
     fetch: Arc<dyn Fetch>,
-    turns: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     /// The one last asked for at the end.
     fetched: Vec<Fetched>,
 }
@@ -117,13 +118,16 @@ impl Store {
     /// The `clips` of the configuration, and what `fetch` brings from hosts of `egress`.
     #[must_use]
     pub fn new(clips: Clips, egress: Egress, fetch: Arc<dyn Fetch>) -> Self {
-        Self { clips, egress, fetch, turns: Arc::new(Semaphore::new(FETCHES_MAX)), fetched: Vec::new() }
+        Self { clips, egress, fetch, slots: Arc::new(Semaphore::new(FETCHES_MAX)), fetched: Vec::new() }
     }
 
-    /// The clip, or what brings it: asked for again, it is the same fetch.
+    /// The clip, or the fetch that brings it, which is begun unless it is under way.
     ///
     /// # Errors
     /// That there is no such clip, that it may not be fetched, or that too many are.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, if it must be fetched.
     pub fn find(&mut self, clip: &Clip) -> Result<Found, ClipError> {
         let name = clip.to_string();
         let target = if clip.is_url() {
@@ -157,7 +161,7 @@ impl Store {
         }
         let (tell, got) = watch::channel(None);
         let fetching =
-            bring(target.clone(), name.to_owned(), Arc::clone(&self.fetch), Arc::clone(&self.turns));
+            bring(target.clone(), name.to_owned(), Arc::clone(&self.fetch), Arc::clone(&self.slots));
         tokio::spawn(async move {
             // The store may be gone.
             let _ = tell.send(Some(fetching.await.map_err(Arc::new)));
@@ -197,9 +201,9 @@ async fn bring(
     target: Target,
     name: String,
     fetch: Arc<dyn Fetch>,
-    turns: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 ) -> Result<Pcm, ClipError> {
-    let _turn = turns.acquire().await;
+    let _slot = slots.acquire().await;
     let bytes = match fetch.fetch(target).await {
         Ok(bytes) => bytes,
         Err(cause) => return Err(ClipError::Lost { name, cause }),

@@ -75,10 +75,9 @@ fn names_a_variable(key: &str) -> bool {
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?***"));
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host =
-        authority.rsplit_once('@').map_or_else(|| authority.to_owned(), |(_, host)| format!("***@{host}"));
-    format!("{scheme}://{host}{path}{query}")
+    // Up to the last sign: a password that was written with a slash must not be shown either.
+    let shown = rest.rsplit_once('@').map_or_else(|| rest.to_owned(), |(_, host)| format!("***@{host}"));
+    format!("{scheme}://{shown}{query}")
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! they are here.
 //!
 //! A clip that is still on its way is waited for behind the speech it belongs to, and a little longer. Whatever becomes of an
-//! utterance, the session is told that it is over, once.
+//! utterance, the session is told that it is over, once, unless the task that renders it panics: then a timer of the session
+//! ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) struct Sounds {
     /// Clips that are waited for.
     coming: BTreeMap<UtteranceId, Clip>,
     arrivals: JoinSet<Arrival>,
-    /// What the worker has and has not reported as over.
+    /// Utterances that the worker was given and whose end it has not reported.
     unheard: BTreeSet<UtteranceId>,
     /// Until when clips are waited for, while nothing else is to be heard.
     patience: Option<Instant>,
@@ -86,13 +87,13 @@ impl Sounds {
     }
 
     /// The worker reports that nothing more of this will be heard.
-    pub(super) fn is_over(&mut self, now: Instant, utterance: UtteranceId) {
+    pub(super) fn on_over(&mut self, now: Instant, utterance: UtteranceId) {
         self.unheard.remove(&utterance);
-        self.watch(now);
+        self.set_patience(now);
     }
 
     /// Patience runs while clips are all that is to be heard.
-    fn watch(&mut self, now: Instant) {
+    fn set_patience(&mut self, now: Instant) {
         if self.coming.is_empty() || !self.unheard.is_empty() {
             self.patience = None;
         } else {
@@ -153,7 +154,7 @@ impl Running {
     }
 
     /// Begins to fetch a clip that a result brings. False if it cannot be played at all: its call is told of as ever.
-    pub(super) fn wants(&mut self, clip: &Clip) -> bool {
+    pub(super) fn begin_clip(&mut self, clip: &Clip) -> bool {
         let found = self.driver.clips.find(clip);
         if let Err(fault) = &found {
             warn!("a tool's clip is left out: {}", chain(fault));
@@ -167,7 +168,7 @@ impl Running {
             Ok(Found::Coming(coming)) => {
                 self.sounds.coming.insert(utterance, clip);
                 self.sounds.arrivals.spawn(async move { Arrival { utterance, got: coming.arrived().await } });
-                self.sounds.watch(self.driver.clock.now());
+                self.sounds.set_patience(self.driver.clock.now());
             }
             Err(fault) => {
                 warn!("a clip is not played: {}", chain(&fault));
@@ -182,7 +183,7 @@ impl Running {
             Ready::Clip(arrival) => self.on_clip(arrival),
             Ready::Late => self.on_late_clips(),
             Ready::Broken(cause) => {
-                error!(%cause, "a line could not be rendered");
+                error!(%cause, "what is to be heard could not be made ready");
                 self.feed(Input::Timeout);
             }
         }
@@ -221,7 +222,7 @@ impl Running {
             }
             Err(fault) => {
                 warn!("a clip is not played: {}", chain(&fault));
-                self.sounds.watch(self.driver.clock.now());
+                self.sounds.set_patience(self.driver.clock.now());
                 self.feed(not_heard(utterance));
             }
         }

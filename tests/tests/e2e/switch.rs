@@ -111,7 +111,7 @@ fn row_129_signals_switch_the_microphone_of_a_daemon_in_every_state() {
 }
 
 #[test]
-fn row_129_no_tool_switches_the_microphone_on() {
+fn row_129_no_tool_is_called_unmute() {
     let seen = Talk::bundled("mute_tools", "sensor")
         .set("tools.device_audio.enabled=true")
         .set("tools.device_audio.unmute=Press the green button.")

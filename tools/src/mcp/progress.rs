@@ -152,7 +152,8 @@ fn numbers(progress: f64, total: Option<f64>) -> Option<String> {
     let whole = |number: f64| number.fract() == 0.0;
     match total {
         _ if !sane(progress) => None,
-        None => whole(progress).then(|| format!("{progress} so far")),
+        // Zero has a sign.
+        None => whole(progress).then(|| format!("{} so far", progress.abs())),
         Some(total) if !sane(total) || total == 0.0 || progress > total => None,
         Some(total) if whole(progress) && whole(total) && total <= COUNTED_MAX && total != 100.0 => {
             Some(format!("{progress} of {total}"))

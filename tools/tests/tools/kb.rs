@@ -139,6 +139,19 @@ async fn a_question_in_everyday_words_finds_the_one_passage_there_is() {
     for query in ["when is it open", "opening hours", "what are the hours", "is the house open on sunday"] {
         assert_eq!(headings(&ask(&tools, query).await), ["Hours"], "{query}");
     }
+    let tools = self::tools(&Folder::with(&[(
+        "house.md",
+        b"# Paying\nWe take cards only.\n# Lift\nThe lift is beside the dishes.",
+    )]));
+    for (query, heading) in [
+        ("card", "Paying"),
+        ("CARDS", "Paying"),
+        ("lifts", "Lift"),
+        ("dish", "Lift"),
+        ("where is the lift", "Lift"),
+    ] {
+        assert_eq!(headings(&ask(&tools, query).await), [heading], "{query}");
+    }
     for query in ["how tall is the eiffel tower", "who is the king of spain"] {
         assert!(headings(&ask(&tools, query).await).is_empty(), "{query}");
     }

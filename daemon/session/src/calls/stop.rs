@@ -22,8 +22,10 @@ impl Session {
                 continue;
             };
             let undo = if let Stage::Running(running) = &stage { running.undo.clone() } else { None };
-            self.answer(call, name, Told { undo, ..Told::ours(answers::cancelled(), Owes::Silence) });
-            if let Stage::Running(running) = stage {
+            let is_shared =
+                self.answer(call, name, Told { undo, ..Told::ours(answers::cancelled(), Owes::Silence) });
+            if let Stage::Running(mut running) = stage {
+                running.shared |= is_shared;
                 self.cx.emit(Output::Cancel { call });
                 // It may have begun just before: then what it was answered is not true.
                 let why = Loose::GivenUp { answered: OutcomeStatus::Cancelled };

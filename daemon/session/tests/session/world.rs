@@ -217,7 +217,10 @@ impl World {
                 ref notice @ (Notice::CallAnswered { call, .. } | Notice::CallClosed { call, .. }),
             ) => {
                 let closed = matches!(notice, Notice::CallClosed { .. });
-                if matches!(notice, Notice::CallAnswered { coalesced: true, .. }) {
+                if let Notice::CallAnswered { coalesced: true, status, .. } = notice
+                    // One that is answered that nothing was done stands on nothing.
+                    && !["error", "cancelled"].contains(&status.as_str())
+                {
                     self.effects.on_coalesced(call);
                 }
                 assert!(self.settled.insert(call), "a call is answered or closed once");
