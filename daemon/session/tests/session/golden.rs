@@ -256,6 +256,7 @@ transcripts! {
     gate_more_of_yes
     late_first_word
     clips_many
+    calls_undone_over_speech
     call_spoken
     t19_when_heard
     pace
