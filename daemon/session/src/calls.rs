@@ -209,6 +209,7 @@ impl Session {
             return None;
         }
         if self.in_the_way(spec, digest) == Some(InTheWay::Begun) {
+            self.ledger.share_begun(&spec.name, digest);
             return Some((answers::repeated(answers::outcome_unknown()), Owes::Speech));
         }
         let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_unread);

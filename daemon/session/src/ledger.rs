@@ -270,6 +270,14 @@ impl Ledger {
         self.loose.remove(&call)
     }
 
+    /// Another call is answered that an equal one, which was let go, has begun: what that does stands for both.
+    pub(crate) fn share_begun(&mut self, name: &str, digest: &[u8; 32]) {
+        let equal = self.loose.values_mut().filter(|let_go| let_go.running.is_equal(name, digest));
+        for let_go in equal.filter(|let_go| let_go.running.begun) {
+            let_go.running.shared = true;
+        }
+    }
+
     /// The call that was let go, changes something and equals this one, as long as it counts: one that has begun for
     /// `begun`, any other for `stopped`.
     pub(crate) fn in_the_way(

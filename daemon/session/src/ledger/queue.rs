@@ -163,7 +163,7 @@ impl Ledger {
 }
 
 impl Running {
-    fn is_equal(&self, name: &str, digest: &[u8; 32]) -> bool {
+    pub(super) fn is_equal(&self, name: &str, digest: &[u8; 32]) -> bool {
         self.spec.name == name && self.digest == *digest
     }
 }

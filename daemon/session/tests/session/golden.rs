@@ -257,6 +257,7 @@ transcripts! {
     late_first_word
     clips_many
     calls_undone_over_speech
+    calls_undone_wanted
     call_spoken
     t19_when_heard
     pace
