@@ -169,6 +169,7 @@ impl Session {
         let name = proposal.name.clone();
         let spec = proposal.spec.clone();
         let digest = proposal.prepared.digest;
+        self.ledger.on_asked_again(&spec.name, &digest);
         if let Some(original) = self.ledger.equal_in_flight(&spec.name, &digest) {
             self.ledger.keep(key, Open { name, response, stage: Stage::Copy(original) });
             return;
@@ -209,7 +210,6 @@ impl Session {
             return None;
         }
         if self.in_the_way(spec, digest) == Some(InTheWay::Begun) {
-            self.ledger.share_begun(&spec.name, digest);
             return Some((answers::repeated(answers::outcome_unknown()), Owes::Speech));
         }
         let windows = (self.cx.config.repeat_window, self.cx.config.repeat_window_unread);

@@ -270,12 +270,18 @@ impl Ledger {
         self.loose.remove(&call)
     }
 
-    /// Another call is answered that an equal one, which was let go, has begun: what that does stands for both.
-    pub(crate) fn share_begun(&mut self, name: &str, digest: &[u8; 32]) {
-        let equal = self.loose.values_mut().filter(|let_go| let_go.running.is_equal(name, digest));
-        for let_go in equal.filter(|let_go| let_go.running.begun) {
-            let_go.running.shared = true;
+    /// An equal call is asked for: that is the model's later word, so what those before it did, or will have done, is not
+    /// undone by itself.
+    pub(crate) fn on_asked_again(&mut self, name: &str, digest: &[u8; 32]) {
+        let open = self.open.values_mut().filter_map(|open| match &mut open.stage {
+            Stage::Running(running) => Some(&mut **running),
+            Stage::Held(_) | Stage::Queued(_) | Stage::Copy(_) => None,
+        });
+        let loose = self.loose.values_mut().map(|let_go| &mut let_go.running);
+        for running in open.chain(self.jobs.values_mut()).chain(loose) {
+            running.shared |= running.is_equal(name, digest);
         }
+        self.finished.on_asked_again(name, digest);
     }
 
     /// The call that was let go, changes something and equals this one, as long as it counts: one that has begun for

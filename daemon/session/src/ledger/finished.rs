@@ -100,6 +100,13 @@ impl Finished {
         }
     }
 
+    /// An equal call is asked for.
+    pub(crate) fn on_asked_again(&mut self, name: &str, digest: &[u8; 32]) {
+        for done in &mut self.calls {
+            done.shared |= !done.undoing && done.name == name && done.digest == *digest;
+        }
+    }
+
     /// Begins to undo what `call` did. False if that must not be: it stands for another call too, or is not remembered.
     pub(crate) fn begin_undo(&mut self, call: CallKey) -> bool {
         let done = self.find(call).filter(|done| !done.shared && !done.undoing);
