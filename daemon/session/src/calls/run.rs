@@ -35,6 +35,8 @@ impl Session {
     /// Sends to their tools what may start at this moment.
     pub(crate) fn run_calls(&mut self) {
         self.cx.timers.clear(Timer::Settle);
+        // What ends at this moment has ended: a call may have waited for just that.
+        self.on_job_deadline();
         while let Some((call, queued)) = self.ledger.next_to_run() {
             let ready_at = self.ready_at(queued);
             let (turn, digest) = (queued.permit.turn(), *queued.permit.digest());
