@@ -2,6 +2,7 @@
 
 //! The process and its manager: signals, readiness, and the watchdog that is fed by progress only.
 
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
@@ -28,8 +29,8 @@ pub fn close_to_others() -> std::io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Completes when the process is asked to stop, with the signal's name. Until then, and from shortly after this call on, SIGUSR1
-/// and SIGUSR2 turn `switch` on and off.
+/// Completes when the process is asked to stop, with the signal's name. Until then, and from when this returns, SIGUSR1 and
+/// SIGUSR2 turn `switch` on and off.
 ///
 /// Once it is asked to stop, the process ends within [`STOP_LIMIT`], whatever hangs: signals are taken on a thread of their
 /// own, so neither a device that hangs in the kernel nor a busy runtime can keep the process or a microphone. That thread
@@ -40,8 +41,9 @@ pub fn close_to_others() -> std::io::Result<()> {
 /// When the signal handlers cannot be installed.
 pub fn stop_requested(switch: Switch) -> impl Future<Output = std::io::Result<&'static str>> {
     let (asked, told) = tokio::sync::oneshot::channel();
+    let (installed, is_installed) = std::sync::mpsc::channel();
     let thread = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let first = first_stop(&switch);
+        let first = first_stop(&switch, installed);
         let stopping = first.is_ok();
         // The daemon may have ended by itself.
         let _ = asked.send(first);
@@ -53,6 +55,8 @@ pub fn stop_requested(switch: Switch) -> impl Future<Output = std::io::Result<&'
             std::process::exit(0);
         }
     });
+    // Until then a signal ends the process. If there is no thread, the sender is gone.
+    let _ = is_installed.recv();
     async move {
         thread?;
         told.await.unwrap_or_else(|_| Err(std::io::Error::other("the thread for signals ended by itself")))
@@ -65,13 +69,15 @@ fn aside(say: impl FnOnce() + Send + 'static) {
 }
 
 /// Blocks until the first signal that asks to stop, and obeys those that do not.
-fn first_stop(switch: &Switch) -> std::io::Result<&'static str> {
+fn first_stop(switch: &Switch, installed: Sender<()>) -> std::io::Result<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut on = signal(SignalKind::user_defined1())?;
         let mut off = signal(SignalKind::user_defined2())?;
+        // Nobody may be waiting.
+        let _ = installed.send(());
         loop {
             tokio::select! {
                 // What is polled later is obeyed later.
