@@ -7,18 +7,26 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+/// A regular file, to be read.
+///
+/// # Errors
+/// Those of the system, and one for what is no regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Asked before it is opened: to open a pipe is to wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    File::open(path)
+}
+
 /// The bytes of a regular file of at most `max` bytes.
 ///
 /// # Errors
 /// Those of the system, and one each for what is no regular file and what is too large.
 pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // Asked before it is opened: to open a pipe is to wait for its writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     let mut bytes = Vec::new();
     // By what is read, not by what the file says of itself: files of `/proc` say 0, and one may grow meanwhile.
-    File::open(path)?.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    open(path)?.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::Error::new(
             ErrorKind::FileTooLarge,

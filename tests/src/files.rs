@@ -109,6 +109,13 @@ impl Scratch {
         &self.0
     }
 
+    /// A configuration of a daemon that has no sound and keeps its state in here.
+    #[must_use]
+    pub fn without_sound(&self) -> String {
+        let state = self.0.join("state");
+        format!("audio.capture = 'none'\naudio.playback = 'none'\nstate.dir = '{}'\n", state.display())
+    }
+
     /// Writes a file into it and gives its path.
     ///
     /// # Panics

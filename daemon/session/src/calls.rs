@@ -174,7 +174,7 @@ impl Session {
             self.ledger.keep(key, Open { name, response, stage: Stage::Copy(original) });
             return;
         }
-        if self.ledger.share_job(&spec.name, &digest) {
+        if self.ledger.is_job(&spec.name, &digest) {
             self.ledger.fill(key, name, Told::ours(answers::running(), Owes::SpeechIfNone));
             return;
         }

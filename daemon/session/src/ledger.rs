@@ -90,8 +90,8 @@ pub(crate) struct Running {
     pub(crate) begun: bool,
     /// The provider may have dropped it without a word, and its answer with it.
     pub(crate) dropped: bool,
-    /// Another call was answered with what there was to say of this one.
-    pub(crate) shared: bool,
+    /// An equal call was asked for since: what this one does stands for more than itself.
+    pub(crate) asked_again: bool,
     /// How what it does can be undone.
     pub(crate) undo: Option<Box<UndoCall>>,
     /// What it undoes, if it is the device's own call.
@@ -279,7 +279,7 @@ impl Ledger {
         });
         let loose = self.loose.values_mut().map(|let_go| &mut let_go.running);
         for running in open.chain(self.jobs.values_mut()).chain(loose) {
-            running.shared |= running.is_equal(name, digest);
+            running.asked_again |= running.is_equal(name, digest);
         }
         self.finished.on_asked_again(name, digest);
     }

@@ -14,7 +14,7 @@ use crate::Output;
 use crate::answers;
 use crate::engage::Run;
 use crate::notice::Notice;
-use crate::seam::{EarlierCall, Intent};
+use crate::seam::{Capabilities, EarlierCall, Intent};
 use crate::session::Session;
 use crate::timers::Timer;
 
@@ -60,13 +60,6 @@ pub(crate) struct Ask {
     pub(crate) wish: &'static str,
     /// It does not wait for the model to finish.
     pub(crate) urgent: bool,
-}
-
-/// What the provider takes of what there is to be told.
-#[derive(Clone, Copy)]
-struct Takes {
-    notes: bool,
-    earlier_calls: bool,
 }
 
 /// What is to be done with a note at this moment.
@@ -124,8 +117,7 @@ impl Session {
         let Some((conversation, capabilities)) = self.link.up() else {
             return;
         };
-        let takes =
-            Takes { notes: capabilities.takes_notes, earlier_calls: capabilities.takes_earlier_calls };
+        let capabilities = capabilities.clone();
         if capabilities.hold_uplink_during_calls && self.ledger.owes(conversation) {
             return;
         }
@@ -141,8 +133,8 @@ impl Session {
                     self.wait_to_tell(*since);
                     return;
                 }
-                Manner::Aloud => self.ask_all(takes),
-                Manner::Silent(added) => self.tell_first(takes, added),
+                Manner::Aloud => self.ask_all(&capabilities),
+                Manner::Silent(added) => self.tell_first(&capabilities, added),
             }
         }
         if self.notes.nudge && self.is_quiet(false) {
@@ -196,16 +188,16 @@ impl Session {
             && !self.link.is_due_to_rotate()
     }
 
-    fn tell_first(&mut self, takes: Takes, added: &str) {
+    fn tell_first(&mut self, capabilities: &Capabilities, added: &str) {
         let Some(Note { what, .. }) = self.notes.waiting.pop_front() else { return };
         match what {
-            What::Ended(mut call) if takes.earlier_calls => {
+            What::Ended(mut call) if capabilities.takes_earlier_calls => {
                 if !added.is_empty() {
                     answers::instruct(&mut call.body, added);
                 }
                 self.cx.emit(Output::Send(Intent::Earlier(call)));
             }
-            what @ (What::Text(_) | What::Ended(_)) if takes.notes => {
+            what @ (What::Text(_) | What::Ended(_)) if capabilities.takes_notes => {
                 self.cx.emit(Output::Send(Intent::Note(with(what.into_text(), added))));
             }
             what @ (What::Text(_) | What::Ended(_)) => {
@@ -216,11 +208,11 @@ impl Session {
     }
 
     /// All that waits: the model speaks once.
-    fn ask_all(&mut self, takes: Takes) {
+    fn ask_all(&mut self, capabilities: &Capabilities) {
         let mut texts = Vec::new();
         for Note { what, asks, .. } in std::mem::take(&mut self.notes.waiting) {
             let text = match what {
-                What::Ended(call) if takes.earlier_calls => {
+                What::Ended(call) if capabilities.takes_earlier_calls => {
                     let about = answers::late_result(&call.name);
                     self.cx.emit(Output::Send(Intent::Earlier(call)));
                     about

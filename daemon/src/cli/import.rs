@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use tokio_tungstenite::tungstenite::http::Uri;
 use toml::{Table, Value};
 
-use super::{fail, note, print};
+use super::{fail, note, print, shown};
 use crate::config::{Config, FileSource, Sources};
 use crate::file;
 
@@ -99,12 +99,7 @@ fn convert(text: &str) -> Result<Imported, String> {
     let mut hosts = BTreeSet::new();
     let (mut tables, mut left_out) = (Vec::new(), Vec::new());
     for (place, tool) in tools.into_iter().enumerate() {
-        let name = tool["name"]
-            .as_str()
-            .unwrap_or("without a name")
-            .escape_debug()
-            .take(NAME_CHARS)
-            .collect::<String>();
+        let name = shown(tool["name"].as_str().unwrap_or("without a name"), NAME_CHARS);
         match table(tool) {
             Ok((table, text)) => {
                 hosts.extend(table.get("url").and_then(Value::as_str).and_then(host));

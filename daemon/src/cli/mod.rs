@@ -160,6 +160,11 @@ pub(crate) fn note(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// The head of what somebody else named, without anything that a terminal acts on.
+fn shown(name: &str, chars: usize) -> String {
+    name.escape_debug().take(chars).collect()
+}
+
 /// Prints to standard output. A reader that went away (`| head`) is no error; a full disk is.
 fn print(text: &str) -> ExitCode {
     use std::io::Write;

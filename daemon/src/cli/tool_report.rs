@@ -6,7 +6,6 @@
 //! not marked, and should be, leaves them without an answer: they ask again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +13,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use tools::ToolSet;
 
-use super::{fail, note, print};
+use super::{fail, note, print, shown};
+use crate::file;
 
 /// A wait for a marked tool that a person notices, for one call in twenty.
 const SLOW_MS: u64 = 1000;
@@ -92,10 +92,7 @@ pub(super) fn report(files: &[PathBuf], tools: &ToolSet, as_json: bool) -> ExitC
 
 impl Report {
     fn read_file(&mut self, path: &Path) -> io::Result<()> {
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        let mut file = BufReader::new(File::open(path)?);
+        let mut file = BufReader::new(file::open(path)?);
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -117,8 +114,7 @@ impl Report {
             return;
         };
         let run = self.runs.entry(run.to_owned()).or_default();
-        let name =
-            record["name"].as_str().map(|name| name.escape_debug().take(NAME_CHARS).collect::<String>());
+        let name = record["name"].as_str().map(|name| shown(name, NAME_CHARS));
         let name = name.as_deref();
         match (kind, name) {
             ("tool.call", Some(name)) => {

@@ -32,12 +32,8 @@ fn a_configuration_that_was_waited_for_leaves_one_thread_for_signals() {
     daemon.hang_up();
     daemon.wait_for(&["vad.hangover_ms = 5", "ERROR"], SOON);
 
-    let good = format!(
-        "audio.capture = 'none'\naudio.playback = 'none'\nstate.dir = '{}'\n",
-        scratch.path().join("state").display()
-    );
     // It is the same file: the path is known by its name.
-    let _ = scratch.write("voiced.toml", &good);
+    let _ = scratch.write("voiced.toml", &scratch.without_sound());
     daemon.hang_up();
     daemon.wait_for(&["voiced is up"], SOON);
     // It hears a signal once it waits for all of them.

@@ -19,19 +19,13 @@ impl Session {
     ///
     /// The model speaks about the first, if it should, and the others are only filed; unless one was asked for after
     /// the person had spoken again. Then that is the one that it waits for, and may be the only one that it reads.
-    ///
-    /// True if others share it: what the call does after all stands for them too.
-    pub(super) fn answer(&mut self, call: CallKey, name: String, mut told: Told) -> bool {
-        let copies = self.ledger.copies_of(call);
-        let is_shared = !copies.is_empty();
-        for copy in copies {
-            self.ledger.finished.on_shared(call);
+    pub(super) fn answer(&mut self, call: CallKey, name: String, mut told: Told) {
+        for copy in self.ledger.copies_of(call) {
             let later = self.ledger.are_turns_apart(call, copy);
             let owes = if later { std::mem::replace(&mut told.owes, Owes::Silence) } else { Owes::Silence };
             self.answer_copy(call, copy, told.body.clone(), owes);
         }
         self.ledger.fill(call, name, told);
-        is_shared
     }
 
     pub(super) fn answer_copy(&mut self, call: CallKey, copy: CallKey, body: Value, owes: Owes) {

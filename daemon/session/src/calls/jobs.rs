@@ -16,12 +16,11 @@ use crate::tool::{Effect, OnBargeIn, Outcome};
 impl Session {
     /// A running call is answered that it runs.
     pub(super) fn go_on_as_job(&mut self, call: CallKey) {
-        let Some(Open { name, stage: Stage::Running(mut running), .. }) = self.ledger.take(call) else {
+        let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
             return;
         };
         let undo = running.undo.clone();
-        running.shared |=
-            self.answer(call, name, Told { undo, ..Told::ours(answers::running(), Owes::SpeechIfNone) });
+        self.answer(call, name, Told { undo, ..Told::ours(answers::running(), Owes::SpeechIfNone) });
         self.ledger.go_on(call, *running);
     }
 

@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    fn give_up(&mut self, call: CallKey, name: String, response: u64, mut running: Running) {
+    fn give_up(&mut self, call: CallKey, name: String, response: u64, running: Running) {
         self.cx.emit(Output::Cancel { call });
         let (status, body) = no_outcome(&running);
         self.on_step_over(response, &running.spec, status);
@@ -272,7 +272,7 @@ impl Session {
             by: Some(running.spec.on_barge_in),
             urgent: running.spec.urgent,
         };
-        running.shared |= self.answer(call, name, told);
+        self.answer(call, name, told);
         self.ledger.let_go(call, running, Loose::GivenUp { answered: status }, self.cx.now);
     }
 }

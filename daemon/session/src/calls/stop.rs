@@ -22,10 +22,8 @@ impl Session {
                 continue;
             };
             let undo = if let Stage::Running(running) = &stage { running.undo.clone() } else { None };
-            let is_shared =
-                self.answer(call, name, Told { undo, ..Told::ours(answers::cancelled(), Owes::Silence) });
-            if let Stage::Running(mut running) = stage {
-                running.shared |= is_shared;
+            self.answer(call, name, Told { undo, ..Told::ours(answers::cancelled(), Owes::Silence) });
+            if let Stage::Running(running) = stage {
                 self.cx.emit(Output::Cancel { call });
                 // It may have begun just before: then what it was answered is not true.
                 let why = Loose::GivenUp { answered: OutcomeStatus::Cancelled };
@@ -76,8 +74,7 @@ impl Session {
                 self.ledger.on_taken_back(call);
                 name
             } else if let Some(Open { name, stage, .. }) = self.ledger.take(call) {
-                if let Stage::Running(mut running) = stage {
-                    running.shared |= !copies.is_empty();
+                if let Stage::Running(running) = stage {
                     if running.begun {
                         shared = answers::outcome_unknown();
                     } else {

@@ -50,15 +50,13 @@ impl Session {
             return false;
         };
         let Ok(prepared) = self.catalog.prepare(tool, args) else { return false };
-        // One that equals what would be undone is the model's later word, and is answered with what was done.
-        let is_wanted = self.ledger.finished.of(undoes.call).is_some_and(|done| self.is_under_way(done));
-        let is_made = self.is_under_way((&spec.name, &prepared.digest));
-        if is_wanted || is_made || self.ledger.len() >= CALLS_MAX {
+        let is_made = self.ledger.equal_in_flight(&spec.name, &prepared.digest).is_some()
+            || self.ledger.is_job(&spec.name, &prepared.digest);
+        if is_made || self.ledger.len() >= CALLS_MAX || !self.ledger.finished.begin_undo(undoes.call) {
             return false;
         }
-        if !self.ledger.finished.begin_undo(undoes.call) {
-            return false;
-        }
+        // What an earlier call of the model did that equals this one is not undone in its turn.
+        self.ledger.on_asked_again(&spec.name, &prepared.digest);
         let (key, args) = (self.ledger.next_key(), prepared.args.clone());
         let Ok(permit) = permit_without_question(key, &spec, prepared, self.person.turn()) else {
             self.ledger.finished.end_undo(undoes.call, false);
@@ -72,11 +70,6 @@ impl Session {
         let queued = Queued { permit, spec, settled_at: self.cx.now, after: None, undoes };
         self.ledger.keep(key, Open { name, response: NO_RESPONSE, stage: Stage::Queued(Box::new(queued)) });
         true
-    }
-
-    /// A call of this tool with this digest may run or runs.
-    fn is_under_way(&self, (name, digest): (&str, &[u8; 32])) -> bool {
-        self.ledger.equal_in_flight(name, digest).is_some() || self.ledger.is_job(name, digest)
     }
 
     /// An equal call has begun, and nobody knows how it ends: what would have undone another does not run.

@@ -28,8 +28,8 @@ struct Done {
     unread: bool,
     /// Nobody knows how it ended.
     doubtful: bool,
-    /// Another call was answered with how it ended: it stands for more than itself.
-    shared: bool,
+    /// An equal call was asked for since: it stands for more than itself.
+    asked_again: bool,
     /// It is being undone.
     undoing: bool,
     body: Value,
@@ -84,7 +84,7 @@ impl Finished {
             epoch: running.epoch,
             unread: unread || before.as_ref().is_some_and(|done| done.unread),
             doubtful: status == OutcomeStatus::Unknown,
-            shared: running.shared || before.is_some_and(|done| done.shared),
+            asked_again: running.asked_again || before.is_some_and(|done| done.asked_again),
             undoing: false,
             body: body.clone(),
         });
@@ -93,23 +93,16 @@ impl Finished {
         }
     }
 
-    /// Other calls are answered with how `call` ended.
-    pub(crate) fn on_shared(&mut self, call: CallKey) {
-        if let Some(done) = self.find(call) {
-            done.shared = true;
-        }
-    }
-
     /// An equal call is asked for.
     pub(crate) fn on_asked_again(&mut self, name: &str, digest: &[u8; 32]) {
         for done in &mut self.calls {
-            done.shared |= !done.undoing && done.name == name && done.digest == *digest;
+            done.asked_again |= !done.undoing && done.name == name && done.digest == *digest;
         }
     }
 
     /// Begins to undo what `call` did. False if that must not be: it stands for another call too, or is not remembered.
     pub(crate) fn begin_undo(&mut self, call: CallKey) -> bool {
-        let done = self.find(call).filter(|done| !done.shared && !done.undoing);
+        let done = self.find(call).filter(|done| !done.asked_again && !done.undoing);
         done.is_some_and(|done| {
             done.undoing = true;
             true
@@ -175,7 +168,6 @@ impl Finished {
         if again.spec.idempotent && last.doubtful && !recent.any(|done| done.doubtful) {
             return None;
         }
-        last.shared = true;
         let unread = last.unread || last.epoch != again.epoch;
         if unread {
             last.is_read(now, again.turn, again.epoch);

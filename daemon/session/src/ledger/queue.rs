@@ -64,7 +64,7 @@ impl Ledger {
             agreed: permit.grant().is_some(),
             begun: false,
             dropped: false,
-            shared: false,
+            asked_again: !self.copies_of(call).is_empty(),
             // What undoes is not undone in its turn.
             undo: if undoes.is_none() { undo(&permit).map(Box::new) } else { None },
             undoes,
@@ -146,15 +146,6 @@ impl Ledger {
     /// A call with equal arguments goes on as a job.
     pub(crate) fn is_job(&self, name: &str, digest: &[u8; 32]) -> bool {
         self.jobs.values().any(|job| job.is_equal(name, digest))
-    }
-
-    /// The same; if so, the model is told of it in the answer to another call.
-    pub(crate) fn share_job(&mut self, name: &str, digest: &[u8; 32]) -> bool {
-        let job = self.jobs.values_mut().find(|job| job.is_equal(name, digest));
-        job.is_some_and(|job| {
-            job.shared = true;
-            true
-        })
     }
 
     pub(crate) fn take_job(&mut self, call: CallKey) -> Option<Running> {
