@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::json;
 use session::{
     Capabilities, Config, Engage, GateState, Input, Intent, LineKind, LinkFailure, LinkState, Notice,
-    Outcome, OutcomeStatus, Output, ProviderCall, ProviderEvent, Session,
+    Outcome, Output, ProviderCall, ProviderEvent, Session,
 };
 use units::{CallKey, Clip, Frames, Hz, Instant, Pcm, UtteranceId};
 
@@ -331,6 +331,8 @@ impl World {
                 }
             }
             Step::Outcome(place, status) => {
+                // What is due is decided before it ends.
+                self.give(Input::Timeout);
                 if place < self.running.len() {
                     let call = self.running.remove(place);
                     self.not_active(call);
@@ -348,6 +350,7 @@ impl World {
                 }
             }
             Step::EffectBegun(place) => {
+                self.give(Input::Timeout);
                 if let Some(call) = self.running.get(place).copied() {
                     self.effects.on_begun(call);
                     self.give(Input::EffectBegun { call });
@@ -480,21 +483,6 @@ impl World {
                 self.take(Step::Generated);
                 self.finish_playing(0, before == self.playing.len() && !self.open_replies.is_empty());
             }
-        }
-    }
-
-    /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
-    pub fn fall_silent(&mut self) {
-        self.take(Step::Hush(500));
-        for _ in 0..300 {
-            while !self.running.is_empty() {
-                self.take(Step::Outcome(0, OutcomeStatus::Success));
-            }
-            self.take(Step::TurnComplete(false));
-            while !self.playing.is_empty() {
-                self.finish_playing(0, true);
-            }
-            self.wait(1000);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 //! A question and what is said to it, as they should come, and with something in between.
 
+use session::OutcomeStatus;
+
 use super::{Step, World};
 
 impl World {
@@ -63,5 +65,20 @@ impl World {
         self.take(Step::Hush(800));
         self.hear(text);
         self.wait(500);
+    }
+
+    /// Nothing more happens but what time brings, and tools and the loudspeaker coming to their ends.
+    pub fn fall_silent(&mut self) {
+        self.take(Step::Hush(500));
+        for _ in 0..300 {
+            while !self.running.is_empty() {
+                self.take(Step::Outcome(0, OutcomeStatus::Success));
+            }
+            self.take(Step::TurnComplete(false));
+            while !self.playing.is_empty() {
+                self.finish_playing(0, true);
+            }
+            self.wait(1000);
+        }
     }
 }
