@@ -241,6 +241,8 @@ impl Running {
             Output::Flush => self.flush(),
             Output::Run(permit) => self.driver.toolbox.dispatch(permit),
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
+            // The session shows none before it is told of a screen.
+            Output::Sheet(_) | Output::SheetClosed { .. } => {}
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
             Output::Notice(notice) => {
                 let notice = self.driver.watchers.masked(notice);

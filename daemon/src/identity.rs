@@ -11,7 +11,7 @@ use std::path::Path;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use tracing::warn;
-use units::GrantId;
+use units::{GrantId, Nonce};
 
 use crate::file;
 
@@ -119,6 +119,12 @@ fn device_secret(state: &Path) -> io::Result<[u8; 32]> {
         }
         Err(cause) => Err(io::Error::other(format!("`{}`: {cause}", path.display()))),
     }
+}
+
+/// What one sheet on the screen is answered with.
+#[must_use]
+pub fn nonce() -> Nonce {
+    Nonce::new(u128::from_ne_bytes(random()))
 }
 
 fn random<const N: usize>() -> [u8; N] {

@@ -8,7 +8,7 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use session::{GateEnd, LineKind, Notice, Reading, Spoken};
+use session::{GateEnd, LineKind, Notice, Spoken};
 use units::Instant;
 
 use crate::clock::millis;
@@ -114,9 +114,10 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::CallRun { call, name, grant } => {
             ("call.run", json!({"call": call.0, "name": name, "grant": grant.map(|grant| grant.0)}))
         }
-        Notice::CallMade { call, name, args, undoes } => {
-            ("call.made", json!({"call": call.0, "name": name, "args": args, "undoes": undoes.0}))
-        }
+        Notice::CallMade { call, name, args, undoes } => (
+            "call.made",
+            json!({"call": call.0, "name": name, "args": args, "undoes": undoes.map(|undoes| undoes.0)}),
+        ),
         Notice::CallAnswered { call, name, status, body, follow_up, latency, coalesced } => (
             "call.answered",
             json!({
@@ -146,19 +147,31 @@ fn notice_record(notice: &Notice) -> (&'static str, Value) {
         Notice::EndingCancelled => ("ending.cancelled", json!({})),
         Notice::PlayoutLost { utterances } => ("playout.lost", json!({"utterances": utterances})),
         Notice::Ended { by } => ("ended", json!({"by": by})),
-        Notice::GatePending { pending, tool, summary, replaces } => (
+        Notice::GatePending { pending, tool, summary, consent, replaces } => (
             "gate.pending",
-            json!({"pending": pending.0, "tool": tool, "summary": summary, "replaces": replaces.map(|old| old.0)}),
+            json!({
+                "pending": pending.0, "tool": tool, "summary": summary, "consent": consent.as_str(),
+                "replaces": replaces.map(|old| old.0),
+            }),
         ),
-        Notice::GatePresented { pending } => ("gate.presented", json!({"pending": pending.0})),
-        Notice::GateCut { pending } => ("gate.cut", json!({"pending": pending.0})),
-        Notice::GateEvidence { pending, turn, reading } => (
-            "gate.evidence",
-            json!({"pending": pending.0, "turn": turn.0, "reading": reading_name(*reading)}),
-        ),
-        Notice::GateGranted { pending, grant } => {
-            ("gate.granted", json!({"pending": pending.0, "grant": grant.0}))
+        Notice::GatePresented { pending, by } => {
+            ("gate.presented", json!({"pending": pending.0, "by": by.as_str()}))
         }
+        Notice::GateCut { pending } => ("gate.cut", json!({"pending": pending.0})),
+        Notice::GateEvidence { pending, turn, voiced, overlap, after, read } => (
+            "gate.evidence",
+            json!({
+                "pending": pending.0, "turn": turn.0, "voiced_ms": millis(*voiced),
+                "overlap_ms": millis(*overlap), "after_ms": millis(*after),
+                "reading": read.ok().map(session::Reading::as_str),
+                "reject": read.err().map(session::Reject::as_str),
+            }),
+        ),
+        Notice::GateGranted { pending, grant, by } => {
+            ("gate.granted", json!({"pending": pending.0, "grant": grant.0, "by": by.as_str()}))
+        }
+        Notice::GateBadNonce => ("gate.badnonce", json!({})),
+        Notice::GateLocked { tool, why } => ("gate.locked", json!({"tool": tool, "why": why})),
         Notice::GateSpent { grant, call } => ("gate.spent", json!({"grant": grant.0, "call": call.0})),
         Notice::GateClosed { pending, how } => {
             ("gate.closed", json!({"pending": pending.0, "how": end_name(*how)}))
@@ -181,15 +194,6 @@ const fn line_kind(kind: LineKind) -> &'static str {
         LineKind::PreCall => "pre_call",
         LineKind::Apology => "apology",
         LineKind::Goodbye => "goodbye",
-    }
-}
-
-const fn reading_name(reading: Reading) -> &'static str {
-    match reading {
-        Reading::Yes => "yes",
-        Reading::No => "no",
-        Reading::Amend => "amend",
-        Reading::Unclear => "unclear",
     }
 }
 

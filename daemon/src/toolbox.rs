@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use session::{
-    Catalog, ClientEvent, Effect, Intent, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall, Prepared,
-    ToolSpec, UndoCall,
+    Catalog, ClientEvent, Consent, Effect, Intent, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall,
+    Prepared, ToolSpec, UndoCall,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use units::CallKey;
 
 use self::deliveries::Deliveries;
 use self::mailbox::Mailbox;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::speech;
 use crate::tooling::Tooling;
 
@@ -321,6 +321,8 @@ pub fn spec(tool: &ErasedTool) -> ToolSpec {
             tools::Effect::Outbound => Effect::Outbound,
         },
         ungated: tool.ungated().is_some(),
+        consent: Consent::Voice,
+        repeat_last: None,
         needs_result_now: tool.needs_result_now(),
         timeout: tool.timeout(),
         ends_session: tool.ends_session(),
@@ -359,7 +361,8 @@ pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<P
         ));
     }
     let slots = tool.slots(&args)?;
-    Ok(Prepared { args, digest, summary, slots })
+    let nonce = identity::nonce();
+    Ok(Prepared { args, digest, summary, slots, challenge: Vec::new(), nonce })
 }
 
 #[cfg(test)]

@@ -201,6 +201,11 @@ pub(crate) fn undone(taken_back: &str, tool: &str, status: OutcomeStatus, body: 
     }
 }
 
+/// What became of a call that a person made by agreeing to it.
+pub(crate) fn agreed(summary: &str, name: &str, body: &Value) -> String {
+    format!("[The person agreed to \"{summary}\" on the device, and it was done. {name}: {body}]")
+}
+
 /// How the model may have it undone.
 pub(crate) fn how_to_undo(tool: &str, args: &Value) -> String {
     format!("If it should not stand, call {tool} with {args}")

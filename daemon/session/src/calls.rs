@@ -2,6 +2,7 @@
 
 //! A call from its arrival to the decision what becomes of it.
 
+mod agreed;
 mod answer;
 mod jobs;
 mod run;
@@ -31,6 +32,9 @@ pub const END_CALL: &str = "end_call";
 
 /// Calls taken of one response, and open calls altogether. A model makes a handful; this bounds a broken one.
 const CALLS_MAX: usize = 64;
+
+/// The response of a call that the model did not make: none has this number.
+const NO_RESPONSE: u64 = 0;
 
 /// Calls with a place in the ledger altogether, answered ones that wait for their response included: four full
 /// responses.
@@ -192,7 +196,7 @@ impl Session {
                 let settle = if waits_for_speech(&spec) { self.cx.config.settle } else { Duration::ZERO };
                 let mark = if spec.run_when_heard { self.playout.mark() } else { None };
                 let after = mark.map(|mark| (mark, self.cx.now + self.cx.config.patience.heard));
-                let queued = Queued { permit, spec, settled_at: self.cx.now + settle, after, undoes: None };
+                let queued = Queued { permit, spec, settled_at: self.cx.now + settle, after, own: None };
                 self.ledger.keep(key, Open { name, response, stage: Stage::Queued(Box::new(queued)) });
             }
             Verdict::Answer(body, owes) => self.ledger.fill(key, name, Told::ours(body, owes)),

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::lexicon::Locale;
+
 /// When a conversation is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engage {
@@ -118,6 +120,19 @@ impl Default for Config {
     }
 }
 
+/// Who reads a question of the confirmation gate out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBack {
+    /// The device, with its own voice.
+    Device,
+    /// The model, word by word; the transcript of what was heard of it must be the question. For devices without a voice:
+    /// weaker, as it rests on the provider's transcript.
+    Model {
+        /// The device can speak it all the same, and does when the model fails twice.
+        then_device: bool,
+    },
+}
+
 /// Figures of the confirmation gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateConfig {
@@ -136,6 +151,44 @@ pub struct GateConfig {
     pub attempts: u32,
     /// Times one question is spoken at most.
     pub presentations: u32,
+    /// The language that answers are read in.
+    pub locale: Locale,
+    /// Other languages that are spoken here. A word that means the opposite in one of them is no answer.
+    pub other_locales: Vec<Locale>,
+    /// Who reads the question out.
+    pub read_back: ReadBack,
+    /// The microphone hears the room that the device is in. Where it does not, as with a stream that is fed in, nothing
+    /// spoken is an answer.
+    pub own_microphone: bool,
+    /// The device has a button to agree with.
+    pub button: bool,
+    /// An answer may overlap what the device plays, and what still sounds of it, by this many percent.
+    pub overlap_percent: u32,
+    /// What the device plays sounds on for this long in the room and in the canceller.
+    pub tail: Duration,
+    /// Words that are a run of what was played this recently are its echo, not an answer.
+    pub echo_window: Duration,
+    /// A sheet takes no tap sooner than this after it is seen: a finger may be on its way to what was there before.
+    pub arming: Duration,
+    /// The button must be held for this long.
+    pub hold: Duration,
+    /// Sheets on the screen at most that are not asked aloud too.
+    pub sheets: usize,
+    /// A model that was asked to put the question first and calls only after the yes may be taken at its word, if what it
+    /// said was the question in full.
+    pub accept_preasked: bool,
+    /// Questions of one tool within [`GateConfig::proposals_span`] at most that nobody agrees to. More are nagging.
+    pub proposals: usize,
+    /// See [`GateConfig::proposals`].
+    pub proposals_span: Duration,
+    /// Times that a tool may be turned down in a conversation; from then on it needs the screen.
+    pub declines: u32,
+    /// Times that a call of one tool may try to get past a refusal in a conversation; from then on it needs the screen.
+    pub violations: u32,
+    /// Calls of one tool that may be agreed to within [`GateConfig::effects_span`].
+    pub effects: usize,
+    /// See [`GateConfig::effects`].
+    pub effects_span: Duration,
     /// Questions made in one user turn at most, those that replace another included. One is what a turn is about, and
     /// a misheard digit makes a second; past a third the model is guessing, or wearing the person down.
     pub proposals_per_turn: u32,
@@ -151,6 +204,24 @@ impl Default for GateConfig {
             min_voiced: Duration::from_millis(150),
             attempts: 2,
             presentations: 3,
+            locale: Locale::En,
+            other_locales: Vec::new(),
+            read_back: ReadBack::Device,
+            own_microphone: true,
+            button: false,
+            overlap_percent: 30,
+            tail: Duration::from_millis(200),
+            echo_window: Duration::from_secs(5),
+            arming: Duration::from_millis(700),
+            hold: Duration::from_millis(300),
+            sheets: 3,
+            accept_preasked: false,
+            proposals: 3,
+            proposals_span: Duration::from_secs(600),
+            declines: 2,
+            violations: 3,
+            effects: 10,
+            effects_span: Duration::from_secs(3600),
             proposals_per_turn: 3,
         }
     }
@@ -249,6 +320,14 @@ pub struct Lines {
     /// Follows the summary of a guarded call. Never ends in a word that would be read as agreement: its echo would be
     /// an answer.
     pub question: String,
+    /// In its place for a call that the button agrees to.
+    pub press: String,
+    /// After it for a call that needs the screen too.
+    pub tap_too: String,
+    /// After it, before the words of a challenge.
+    pub code: String,
+    /// After it where digits must be said again. `{}` is how many.
+    pub repeat_digits: String,
     /// Once per outage.
     pub unreachable: String,
     /// Once per turn, when nothing was heard for [`Patience::reply`] and no tool that runs has a line of its own for that.
@@ -263,6 +342,10 @@ impl Default for Lines {
     fn default() -> Self {
         Self {
             question: "Is that right?".into(),
+            press: "Hold the button if that is right.".into(),
+            tap_too: "It needs a tap on the screen too.".into(),
+            code: "The code to say with your answer is".into(),
+            repeat_digits: "Say the last {} digits with your answer.".into(),
             unreachable: "I cannot reach my service right now.".into(),
             slow: "Sorry, that is taking longer than I expected.".into(),
             stuck: "Sorry, I could not finish that.".into(),

@@ -7,7 +7,10 @@
 //! the model's next identical call spends it. Nothing the model says, calls, or brings back from a tool is evidence:
 //! this module is given local speech and the words credited to it, and no other path leads to [`Permit`].
 
+mod ears;
+mod evidence;
 mod gate;
+mod limits;
 mod question;
 mod wording;
 
@@ -16,9 +19,12 @@ use std::time::Duration;
 use serde_json::Value;
 use units::{CallKey, GrantId, TurnId};
 
+use crate::lexicon::{Expected, Locale};
 use crate::tool::{Effect, Prepared, ToolSpec};
 
-pub(crate) use gate::{Gate, Proposal, Verdict};
+pub use evidence::Reject;
+pub(crate) use gate::{Gate, Presented, Proposal, Verdict, Weighed};
+pub(crate) use question::Approval;
 
 /// How a whole utterance was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +37,19 @@ pub enum Reading {
     Amend,
     /// None of these.
     Unclear,
+}
+
+impl Reading {
+    /// A word for the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Amend => "amend",
+            Self::Unclear => "unclear",
+        }
+    }
 }
 
 /// Single-use proof that this call may run, owning the call, so that what runs is what was agreed to.
@@ -48,6 +67,7 @@ struct Call {
     timeout: Duration,
     grant: Option<GrantId>,
     digest: [u8; 32],
+    summary: Option<String>,
     turn: TurnId,
 }
 
@@ -92,6 +112,12 @@ impl Permit {
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         &self.0.digest
+    }
+
+    /// The sentence that a person agreed to; `None` for a call that needs nobody's consent.
+    #[must_use]
+    pub fn summary(&self) -> Option<&str> {
+        self.0.summary.as_deref()
     }
 
     /// The person's turn in which the model asked for it; 0 before the first turn and at the console.
@@ -171,7 +197,8 @@ impl ConsoleQuestion {
     /// # Errors
     /// [`NotAgreed`] for anything else. The question is used up either way.
     pub fn answer(self, typed: &str) -> Result<Permit, NotAgreed> {
-        let reading = crate::lexicon::read(typed, &self.prepared.slots);
+        let expected = Expected { slots: &self.prepared.slots, repeat_last: None, challenge: &[] };
+        let reading = crate::lexicon::read(Locale::En, &[], typed, &expected);
         match reading {
             Reading::Yes => Ok(Permit(Call {
                 key: CallKey(0),
@@ -181,6 +208,7 @@ impl ConsoleQuestion {
                 timeout: self.spec.timeout,
                 grant: Some(GrantId(0)),
                 digest: self.prepared.digest,
+                summary: Some(self.summary),
                 turn: TurnId(0),
             })),
             Reading::No | Reading::Amend | Reading::Unclear => Err(NotAgreed { reading }),
@@ -210,6 +238,7 @@ pub(crate) fn permit_without_question(
         timeout: spec.timeout,
         grant: None,
         digest: prepared.digest,
+        summary: None,
         turn,
     }))
 }
@@ -232,6 +261,8 @@ mod tests {
             digest: [7; 32],
             summary: summary.map(str::to_owned),
             slots: vec!["12345".into()],
+            challenge: Vec::new(),
+            nonce: units::Nonce::new(1),
         }
     }
 

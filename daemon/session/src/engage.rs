@@ -188,7 +188,7 @@ impl Session {
             && !self.person.is_speaking()
             && !self.playout.is_pending()
             && self.ledger.is_at_rest()
-            && self.gate.is_clear();
+            && self.gate.is_idle();
         if !idle {
             self.cx.timers.clear(Timer::Idle);
         } else if !self.cx.timers.is_set(Timer::Idle) {

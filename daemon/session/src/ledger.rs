@@ -54,8 +54,26 @@ pub(crate) struct Queued {
     pub(crate) settled_at: Instant,
     /// Nor before this was heard, for so long.
     pub(crate) after: Option<(Mark, Instant)>,
-    /// What it undoes, if it is the device's own call.
-    pub(crate) undoes: Option<Undoes>,
+    /// Why the device makes it, if it is its own call.
+    pub(crate) own: Option<Own>,
+}
+
+/// Why the device makes a call by itself. It has no answer: a note tells of it.
+#[derive(Clone)]
+pub(crate) enum Own {
+    /// It undoes another.
+    Undoes(Undoes),
+    /// A person agreed to this by a tap or with the button.
+    Agreed { summary: String },
+}
+
+impl Own {
+    pub(crate) fn undoes(&self) -> Option<&Undoes> {
+        match self {
+            Self::Undoes(undoes) => Some(undoes),
+            Self::Agreed { .. } => None,
+        }
+    }
 }
 
 /// What a call of the device's own is to undo.
@@ -72,7 +90,7 @@ pub(crate) struct Undoes {
 impl Stage {
     /// The device's own call, which waits to run. No person and no provider has a say in that.
     pub(crate) fn is_own(&self) -> bool {
-        matches!(self, Self::Queued(queued) if queued.undoes.is_some())
+        matches!(self, Self::Queued(queued) if queued.own.is_some())
     }
 }
 
@@ -86,6 +104,8 @@ pub(crate) struct Running {
     pub(crate) epoch: Epoch,
     /// It spent an approval.
     pub(crate) agreed: bool,
+    /// What it was given, if it spent an approval: it may have to be asked for anew.
+    pub(crate) args: Option<Value>,
     /// It is past its point of no return.
     pub(crate) begun: bool,
     /// The provider may have dropped it without a word, and its answer with it.
@@ -94,11 +114,18 @@ pub(crate) struct Running {
     pub(crate) asked_again: bool,
     /// How what it does can be undone.
     pub(crate) undo: Option<Box<UndoCall>>,
-    /// What it undoes, if it is the device's own call.
-    pub(crate) undoes: Option<Undoes>,
+    /// Why the device makes it, if it is its own call.
+    pub(crate) own: Option<Own>,
     pub(crate) started: Instant,
     /// When it should have ended.
     pub(crate) due: Instant,
+}
+
+impl Running {
+    /// A person agreed to it by an act that made it: the model did not ask for it to run.
+    pub(crate) fn is_agreed(&self) -> bool {
+        matches!(self.own, Some(Own::Agreed { .. }))
+    }
 }
 
 /// A call that its tool still has and that is owed no answer any more.
@@ -298,7 +325,7 @@ impl Ledger {
         }
         // One that is being undone is as one that is being stopped: what comes after that is done anew.
         let undone = self.jobs.values().find(|job| {
-            let undoes = job.undoes.as_ref();
+            let undoes = job.own.as_ref().and_then(Own::undoes);
             undoes.is_some_and(|undoes| self.finished.of(undoes.call) == Some((&spec.name, digest)))
         });
         if let Some(undoing) = undone.filter(|undoing| now < undoing.due) {

@@ -11,11 +11,25 @@ use crate::confirm::Reading;
 
 static EN: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::parse(include_str!("lexicon/en.txt")));
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locale {
+    En,
+    Es,
+}
+pub struct Expected<'a> {
+    pub slots: &'a [String],
+    pub repeat_last: Option<usize>,
+    pub challenge: &'a [String],
+}
+pub fn read(_locale: Locale, _also: &[Locale], text: &str, expected: &Expected<'_>) -> Reading {
+    read_en(text, expected.slots)
+}
+
 /// Reads `text`, the answer to a question whose `slots` (digits, amounts, names) it may repeat.
 ///
 /// In this order: a deny phrase makes a no; an amend phrase or digits other than those of a slot make an amend;
 /// nothing but affirmation, filler and slot words, with at least one strong affirmation, makes a yes.
-pub(crate) fn read(text: &str, slots: &[String]) -> Reading {
+pub(crate) fn read_en(text: &str, slots: &[String]) -> Reading {
     EN.read(text, slots)
 }
 
@@ -193,7 +207,7 @@ mod tests {
     use super::*;
 
     fn reads(text: &str) -> Reading {
-        read(text, &["9876543210".to_owned(), "Anna".to_owned()])
+        read_en(text, &["9876543210".to_owned(), "Anna".to_owned()])
     }
 
     #[test]

@@ -41,13 +41,14 @@ pub mod confirm;
 mod context;
 mod engage;
 mod ledger;
-mod lexicon;
+pub mod lexicon;
 mod link;
 mod notes;
 mod notice;
 mod person;
 mod playout;
 mod provider;
+pub mod readback;
 mod record;
 mod reply;
 mod seam;
@@ -62,12 +63,14 @@ mod written;
 
 use std::time::Duration;
 
-use units::{CallKey, Clip, Frames, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Nonce, Pcm, PendingId, UtteranceId};
 
 pub use calls::END_CALL;
-pub use config::{Config, Engage, GateConfig, Lines, Patience, Profile, RetryConfig};
-pub use confirm::{ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, ask_at_console, observing};
-pub use notice::{GateEnd, Notice, Spoken};
+pub use config::{Config, Engage, GateConfig, Lines, Patience, Profile, ReadBack, RetryConfig};
+pub use confirm::{
+    ConsoleQuestion, NeedsConsent, NotAgreed, Permit, Reading, Reject, ask_at_console, observing,
+};
+pub use notice::{Channel, GateEnd, Notice, Presenter, Spoken};
 pub use record::TurnRecord;
 pub use seam::{
     Answer, Capabilities, EarlierCall, FailureCause, FollowUp, Intent, LinkFailure, ProviderCall,
@@ -76,7 +79,8 @@ pub use seam::{
 pub use session::Session;
 pub use snapshot::{GateState, LinkState, OpenCall, Phase, Snapshot};
 pub use tool::{
-    Catalog, ClientEvent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec, UndoCall,
+    Catalog, ClientEvent, Consent, Effect, OnBargeIn, Outcome, OutcomeStatus, PreCall, Prepared, ToolSpec,
+    UndoCall,
 };
 
 /// Something that happened.
@@ -122,6 +126,39 @@ pub enum Input {
         /// It is off.
         muted: bool,
     },
+    /// A screen that shows sheets and takes taps is there, or is not any more.
+    Screen {
+        /// It is there.
+        there: bool,
+    },
+    /// The sheet of this question is seen on the screen.
+    SheetShown {
+        /// Which.
+        pending: PendingId,
+    },
+    /// A person answered a sheet, or somebody says so: only the right nonce makes it an answer.
+    SheetAnswered {
+        /// That of the sheet.
+        nonce: Nonce,
+        /// What they answered.
+        answer: SheetAnswer,
+        /// From the sheet being seen to the tap, by the clock of the screen.
+        shown_for: Duration,
+    },
+    /// The device's button is down, or up. Its state is given once when it is known, then each change.
+    Button {
+        /// It is down.
+        down: bool,
+    },
+    /// Another person stands at the device, or nobody: what was asked of the one before is void.
+    PersonChanged,
+    /// What a dispatched call would do is not any more what a person agreed to. Nothing was done.
+    Superseded {
+        /// Which call.
+        call: CallKey,
+        /// What it would do as things are, in the words of its gate.
+        summary: String,
+    },
     /// A transport to the provider is open and our set-up was sent.
     LinkOpened,
     /// The transport ended, or could not be opened.
@@ -159,6 +196,30 @@ pub enum Input {
         /// What is to be known.
         text: String,
     },
+}
+
+/// How a person answers a sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SheetAnswer {
+    /// They tapped what agrees.
+    Confirm,
+    /// They tapped what does not.
+    Decline,
+    /// The sheet was put away, or the screen went dark.
+    Dismiss,
+}
+
+/// A question on the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sheet {
+    /// The question.
+    pub pending: PendingId,
+    /// What its answer must carry. For the screen alone.
+    pub nonce: Nonce,
+    /// What will be done.
+    pub summary: String,
+    /// The pieces of it that must be right, to be shown one by one.
+    pub slots: Vec<String>,
 }
 
 /// What a local line is for; decides how it is spoken and where it stands in the playout queue.
@@ -233,6 +294,13 @@ pub enum Output {
     Cancel {
         /// Which.
         call: CallKey,
+    },
+    /// Show this sheet, drawn by the device and not by the model, and say when it is seen.
+    Sheet(Sheet),
+    /// The sheet of this question is over: take it away.
+    SheetClosed {
+        /// Which.
+        pending: PendingId,
     },
     /// Show this on the device's screen.
     Event(ClientEvent),

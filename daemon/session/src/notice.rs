@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 use units::{CallKey, Clip, Epoch, GrantId, PendingId, TurnId, UtteranceId};
 
-use crate::confirm::Reading;
+use crate::confirm::{Reading, Reject};
 use crate::record::TurnRecord;
 use crate::seam::FollowUp;
 use crate::snapshot::LinkState;
+use crate::tool::Consent;
 
 /// Something that happened and that a person watching would want to see.
 ///
@@ -87,8 +88,8 @@ pub enum Notice {
         name: String,
         /// Its arguments.
         args: Value,
-        /// The call whose effect it undoes: the provider had taken that back.
-        undoes: CallKey,
+        /// The call whose effect it undoes, as the provider had taken that back; `None` if a person agreed to it.
+        undoes: Option<CallKey>,
     },
     /// A call's id had been seen before. It is ignored: it has, or had, its one answer.
     DuplicateCall {
@@ -172,13 +173,17 @@ pub enum Notice {
         tool: String,
         /// What the person will be asked to agree to.
         summary: String,
+        /// How they may agree.
+        consent: Consent,
         /// It takes the place of an earlier question about other arguments.
         replaces: Option<PendingId>,
     },
-    /// The question was heard to its end.
+    /// The question was heard to its end, or is seen.
     GatePresented {
         /// The question.
         pending: PendingId,
+        /// Whether it was heard or is seen, and from whom.
+        by: Presenter,
     },
     /// The question was cut before its end, or something else was heard after it, so that a yes could be about either: it
     /// will be asked again.
@@ -186,14 +191,20 @@ pub enum Notice {
         /// The question.
         pending: PendingId,
     },
-    /// What a person said after the question was read.
+    /// What a person said while a question waited for its answer.
     GateEvidence {
         /// The question.
         pending: PendingId,
         /// The turn they said it in.
         turn: TurnId,
-        /// How it was read.
-        reading: Reading,
+        /// How much of it was voiced.
+        voiced: Duration,
+        /// How much of it overlapped what the device played.
+        overlap: Duration,
+        /// From the end of the question to the onset; zero if it began before.
+        after: Duration,
+        /// How it was read, or why it is no answer.
+        read: Result<Reading, Reject>,
     },
     /// A person agreed.
     GateGranted {
@@ -201,6 +212,8 @@ pub enum Notice {
         pending: PendingId,
         /// The approval.
         grant: GrantId,
+        /// How they did.
+        by: Channel,
     },
     /// The approval was used up by a call.
     GateSpent {
@@ -215,6 +228,15 @@ pub enum Notice {
         pending: PendingId,
         /// How it ended.
         how: GateEnd,
+    },
+    /// A sheet was answered with a nonce that is of no open sheet. It has no effect.
+    GateBadNonce,
+    /// The tool needs the screen for the rest of the conversation.
+    GateLocked {
+        /// The tool's name.
+        tool: String,
+        /// Why.
+        why: &'static str,
     },
     /// A guarded call was refused without a question.
     GateRefused {
@@ -272,6 +294,55 @@ pub enum Spoken {
     Line(crate::LineKind),
     /// A queued clip.
     Clip,
+}
+
+/// How a person agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// By a spoken yes.
+    Voice,
+    /// By a tap on the screen.
+    Touch,
+    /// By holding the device's button.
+    Button,
+    /// By a spoken yes and a tap.
+    VoiceAndTouch,
+}
+
+impl Channel {
+    /// A word for the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Voice => "voice",
+            Self::Touch => "touch",
+            Self::Button => "button",
+            Self::VoiceAndTouch => "voice and touch",
+        }
+    }
+}
+
+impl Presenter {
+    /// A word for the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Model => "model",
+            Self::Screen => "screen",
+        }
+    }
+}
+
+/// By whom a question was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presenter {
+    /// The device spoke it.
+    Device,
+    /// The model spoke it, word by word.
+    Model,
+    /// The screen shows it.
+    Screen,
 }
 
 /// How a question ended without an effect.

@@ -41,9 +41,11 @@ struct Ended {
 }
 
 /// What a person said in one stretch of speech, when no more of it comes.
+#[derive(Clone)]
 pub(crate) struct Said {
     pub(crate) turn: TurnId,
     pub(crate) onset: Instant,
+    pub(crate) ended: Instant,
     pub(crate) voiced: Duration,
     pub(crate) text: String,
 }
@@ -212,8 +214,9 @@ impl Window {
 
 impl Segment {
     fn said(&self) -> Said {
-        let voiced = self.ended.map_or(Duration::ZERO, |ended| ended.voiced);
-        Said { turn: self.turn, onset: self.onset, voiced, text: self.text.trim().to_owned() }
+        let Ended { at: ended, voiced } =
+            self.ended.unwrap_or(Ended { at: self.last_fragment, voiced: Duration::ZERO });
+        Said { turn: self.turn, onset: self.onset, ended, voiced, text: self.text.trim().to_owned() }
     }
 
     /// Words that come at `now` may be its words.

@@ -29,6 +29,8 @@ pub(crate) struct Playout {
     heard_by: Instant,
     /// When the model's speech was last heard to end.
     reply_heard: Option<Instant>,
+    /// The words of the device's own lines that are live.
+    lines: BTreeMap<UtteranceId, String>,
     /// Of the model's speech, in percent of its own.
     pace: u32,
 }
@@ -83,6 +85,7 @@ impl Playout {
             live: BTreeMap::new(),
             heard_by: Instant::ZERO,
             reply_heard: None,
+            lines: BTreeMap::new(),
             pace: PACE_OWN,
         }
     }
@@ -156,6 +159,7 @@ impl Playout {
 
     pub(crate) fn speak(&mut self, cx: &mut Context, text: String, kind: LineKind) -> UtteranceId {
         let utterance = self.admit(cx, Spoken::Line(kind), LINE_MAX);
+        self.lines.insert(utterance, text.clone());
         cx.emit(Output::Speak { utterance, text, kind });
         utterance
     }
@@ -246,8 +250,14 @@ impl Playout {
         speech * PACE_OWN / self.pace
     }
 
+    /// The words of a line of the device's own that is over.
+    pub(crate) fn take_words(&mut self, utterance: UtteranceId) -> Option<String> {
+        self.lines.remove(&utterance)
+    }
+
     /// Gives up for everything that is live.
     pub(crate) fn lose(&mut self, cx: &mut Context) -> Vec<(UtteranceId, Spoken)> {
+        self.lines.clear();
         let lost = std::mem::take(&mut self.live);
         let lost: Vec<_> = lost.into_iter().map(|(utterance, live)| (utterance, live.what)).collect();
         self.watch(cx);
@@ -258,6 +268,7 @@ impl Playout {
         self.last = self.last.next();
         if self.live.len() >= LIVE_MAX {
             self.live.pop_first();
+            self.lines.retain(|line, _| self.live.contains_key(line));
         }
         self.live.insert(self.last, Live { what, stage: Stage::Queued, given: Duration::ZERO });
         self.expect(cx, span);

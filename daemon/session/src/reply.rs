@@ -2,6 +2,8 @@
 
 //! The provider's half: which reply its audio belongs to, and which of its audio is stale.
 
+use std::collections::VecDeque;
+
 use units::{Pcm, UtteranceId};
 
 use crate::Output;
@@ -10,10 +12,15 @@ use crate::notice::Notice;
 use crate::playout::Playout;
 use crate::timers::Timer;
 
+/// Replies whose words are kept until they were heard. More are heard one after the other than are ever queued.
+const WORDS_MAX: usize = 16;
+
 /// The provider's turn, as far as it told.
 pub(crate) struct Reply {
     state: State,
     said: String,
+    /// The words of replies that were generated in full, until they were heard.
+    words: VecDeque<(UtteranceId, String)>,
     /// Audio of this turn was handed to playout.
     spoke: bool,
 }
@@ -37,7 +44,7 @@ enum State {
 
 impl Reply {
     pub(crate) fn new() -> Self {
-        Self { state: State::Closed, said: String::new(), spoke: false }
+        Self { state: State::Closed, said: String::new(), words: VecDeque::new(), spoke: false }
     }
 
     /// The reply that audio is being appended to.
@@ -93,9 +100,22 @@ impl Reply {
     }
 
     pub(crate) fn text(&mut self, fragment: &str) {
-        if !matches!(self.state, State::Cut { .. }) {
-            append_bounded(&mut self.said, fragment);
+        if matches!(self.state, State::Cut { .. }) {
+            return;
         }
+        append_bounded(&mut self.said, fragment);
+        // A transcript may lag behind the speech it is of.
+        if self.state == State::Generated
+            && let Some((_, words)) = self.words.back_mut()
+        {
+            append_bounded(words, fragment);
+        }
+    }
+
+    /// The words of a reply that was heard, as far as they are known. Once.
+    pub(crate) fn take_words(&mut self, utterance: UtteranceId) -> Option<String> {
+        let place = self.words.iter().position(|(of, _)| *of == utterance)?;
+        self.words.remove(place).map(|(_, words)| words)
     }
 
     /// Everything of this reply was generated. The reply that ended.
@@ -104,6 +124,10 @@ impl Reply {
             State::Open { utterance } => {
                 self.state = State::Generated;
                 cx.emit(Output::PlayEnd { utterance });
+                self.words.push_back((utterance, self.said.clone()));
+                if self.words.len() > WORDS_MAX {
+                    self.words.pop_front();
+                }
                 self.tell(cx, false);
                 Some(utterance)
             }

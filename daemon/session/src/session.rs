@@ -123,6 +123,7 @@ impl Session {
             uplink_open: self.uplink.is_open(),
             calls: self.ledger.open_calls(),
             gate: self.gate.snapshot(),
+            on_screen: self.gate.on_screen(),
             answered: self.answered,
         }
     }
@@ -151,6 +152,16 @@ impl Session {
                 self.on_playout_finished(utterance, heard, cut);
             }
             Input::Muted { muted } => self.uplink.on_muted(muted),
+            Input::Screen { there } => self.gate.on_screen_there(&mut self.cx, self.person.turn(), there),
+            Input::SheetShown { pending } => self.gate.on_sheet_shown(&mut self.cx, pending),
+            Input::SheetAnswered { nonce, answer, shown_for } => {
+                let turn = self.person.turn();
+                let approval = self.gate.on_sheet_answered(&mut self.cx, turn, nonce, (answer, shown_for));
+                self.make_agreed(approval);
+            }
+            Input::Button { down } => self.gate.on_button(&mut self.cx, down),
+            Input::PersonChanged => self.gate.drop_all(&mut self.cx),
+            Input::Superseded { call, summary } => self.on_superseded(call, summary),
             Input::LinkOpened => self.link.on_opened(&mut self.cx),
             Input::LinkClosed(failure) => self.on_link_closed(&failure),
             Input::Provider(event) => self.on_provider(event),
@@ -166,6 +177,11 @@ impl Session {
         match timer {
             Timer::GateDeadline | Timer::GrantLapses => {
                 self.gate.on_lapsed(&mut self.cx, self.person.turn());
+            }
+            Timer::Sheet => self.gate.on_sheets_lapsed(&mut self.cx, self.person.turn()),
+            Timer::Hold => {
+                let approval = self.gate.on_held(&mut self.cx);
+                self.make_agreed(approval);
             }
             Timer::Transcript => self.on_transcript_final(),
             // What it wakes for is decided with every input.
@@ -204,10 +220,11 @@ impl Session {
         self.yield_to_speech();
         self.run_calls();
         self.send_answers();
+        self.note_gate_news();
         self.send_notes();
         self.watch_clips();
         if !self.person.is_speaking() && !self.playout.is_pending() {
-            self.gate.present(&mut self.cx, &mut self.playout);
+            self.ask_person();
         }
         self.end_when_drained();
         self.rotate_when_quiet();

@@ -2,7 +2,7 @@
 
 //! One consistent status value.
 
-use units::{CallKey, Epoch, TurnId};
+use units::{CallKey, Epoch, PendingId, TurnId};
 
 /// What the session is about at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub calls: Vec<OpenCall>,
     /// The confirmation gate.
     pub gate: GateState,
+    /// Questions on the screen, oldest first.
+    pub on_screen: Vec<PendingId>,
     /// Calls answered since start.
     pub answered: u64,
 }

@@ -11,6 +11,10 @@ pub(crate) enum Timer {
     GateDeadline,
     /// The approval lapses.
     GrantLapses,
+    /// A sheet on the screen lapses.
+    Sheet,
+    /// The button was held for long enough.
+    Hold,
     /// A transcript may be final.
     Transcript,
     /// What may have been the answer to a question has waited long enough for its words.
@@ -61,9 +65,11 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 25] = [
+    const ALL: [Self; 27] = [
         Self::GateDeadline,
         Self::GrantLapses,
+        Self::Sheet,
+        Self::Hold,
         Self::Transcript,
         Self::Answer,
         Self::HeldCall,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use units::{CallKey, Clip};
+use units::{CallKey, Clip, Nonce};
 
 /// What a tool does to the world. The strictest class is the default everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +16,36 @@ pub enum Effect {
     Local,
     /// It acts on the world outside. Runs only with a person's consent.
     Outbound,
+}
+
+/// By what a person agrees to a guarded call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consent {
+    /// The device asks aloud, and a spoken yes lets the model make the call again.
+    #[default]
+    Voice,
+    /// The screen asks, and a tap makes the call. A spoken yes is none.
+    Touch,
+    /// The device asks aloud, and its button, held, makes the call. A spoken yes is none.
+    Button,
+    /// The device asks aloud and on the screen, if there is one; the first answer counts.
+    VoiceOrTouch,
+    /// Aloud and on the screen: a spoken yes and a tap, in any order, make the call.
+    VoiceAndTouch,
+}
+
+impl Consent {
+    /// A word for the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Voice => "voice",
+            Self::Touch => "touch",
+            Self::Button => "button",
+            Self::VoiceOrTouch => "voice or touch",
+            Self::VoiceAndTouch => "voice and touch",
+        }
+    }
 }
 
 /// A line of the device's own, spoken when a call is really about to run.
@@ -46,6 +76,10 @@ pub struct ToolSpec {
     pub effect: Effect,
     /// Outbound, but its integrator wrote down why it needs no consent.
     pub ungated: bool,
+    /// How a person agrees, if one must.
+    pub consent: Consent,
+    /// Whoever answers must say the last so many digits of what the question names; a yes alone is none.
+    pub repeat_last: Option<usize>,
     /// The model needs the result before it can go on speaking.
     pub needs_result_now: bool,
     /// From dispatch to answer.
@@ -84,6 +118,8 @@ impl ToolSpec {
             name: name.into(),
             effect,
             ungated: false,
+            consent: Consent::Voice,
+            repeat_last: None,
             needs_result_now: false,
             timeout: Duration::from_secs(8),
             ends_session: false,
@@ -116,6 +152,11 @@ pub struct Prepared {
     pub summary: Option<String>,
     /// Pieces of `summary` that must be heard exactly: digits, amounts, names.
     pub slots: Vec<String>,
+    /// Words or digits of chance that whoever answers must say beside the yes; the model never reads them. None where a
+    /// yes is enough.
+    pub challenge: Vec<String>,
+    /// What the sheet of this call is answered with, drawn anew each time.
+    pub nonce: Nonce,
 }
 
 /// The call that undoes what another has done: another tool of the same catalog.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use units::{Frames, TurnId, UtteranceId};
 
 use crate::config::Engage;
+use crate::confirm::Weighed;
 use crate::engage::Run;
 use crate::notice::{Notice, Spoken};
 use crate::session::Session;
@@ -119,8 +120,13 @@ impl Session {
     pub(crate) fn on_transcript_final(&mut self) {
         while let Some(said) = self.person.take_final(&mut self.cx) {
             self.cx.notice(Notice::UserSaid { turn: Some(said.turn), text: said.text.clone() });
-            if self.gate.on_said(&mut self.cx, self.person.turn(), &said) {
-                self.judge_held_calls(true);
+            match self.gate.on_said(&mut self.cx, self.person.turn(), &said) {
+                Weighed::Nothing => {}
+                Weighed::Answered => self.judge_held_calls(true),
+                Weighed::Agreed(approval) => {
+                    self.make_agreed(Some(*approval));
+                    self.judge_held_calls(true);
+                }
             }
         }
     }
@@ -128,7 +134,7 @@ impl Session {
     /// [`Timer::Reply`] has come: the person has waited long enough without hearing anything.
     pub(crate) fn on_reply_overdue(&mut self) {
         self.waiting = None;
-        if self.person.is_speaking() || !self.gate.is_clear() || self.run != Run::On {
+        if self.person.is_speaking() || !self.gate.is_idle() || self.run != Run::On {
             return;
         }
         if self.link.up().is_some() {
@@ -156,6 +162,7 @@ impl Session {
 
     pub(crate) fn on_playout_started(&mut self, utterance: UtteranceId) {
         self.gate.on_heard(&self.person);
+        self.gate.on_audible(self.cx.now, utterance);
         if self.playout.started(&mut self.cx, utterance) {
             self.waiting = None;
             self.cx.timers.clear(Timer::Reply);
@@ -171,6 +178,7 @@ impl Session {
         }
         let dropped = self.playout.is_flushed(utterance) && heard == Frames(0);
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
+            self.on_words_played(utterance, what, cut);
             self.on_clip_over(utterance, dropped);
             self.record_progress();
             self.on_utterance_over(utterance, what, cut);

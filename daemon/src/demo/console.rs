@@ -136,7 +136,8 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         }
         Notice::CallArrived { call, name, args } => (Who::Model, format!("calls {name}({args}) [{call}]")),
         Notice::CallMade { call, name, args, undoes } => {
-            (Who::Device, format!("calls {name}({args}) [{call}] to undo [{undoes}]"))
+            let why = undoes.map_or("as a person agreed".to_owned(), |undoes| format!("to undo [{undoes}]"));
+            (Who::Device, format!("calls {name}({args}) [{call}] {why}"))
         }
         Notice::DuplicateCall { id, name } => {
             (Who::Model, format!("repeats call id {id} of {name}: ignored"))
@@ -160,11 +161,17 @@ fn describe(notice: &Notice) -> Option<(Who, String)> {
         Notice::LateOutcome { call } => (Who::Tool, format!("[{call}] came back too late")),
         Notice::ClipQueued { clip } => (Who::Tool, format!("clip “{clip}” waits for the end of the reply")),
         Notice::GatePending { summary, .. } => (Who::Gate, format!("needs a person: “{summary}”")),
-        Notice::GatePresented { .. } => {
-            (Who::Gate, "the question was heard; only a person's answer counts".to_owned())
+        Notice::GatePresented { by, .. } => {
+            let put = if *by == session::Presenter::Screen { "is on the screen" } else { "was heard" };
+            (Who::Gate, format!("the question {put}; only a person's answer counts"))
         }
         Notice::GateCut { .. } => (Who::Gate, "the question was cut; it will be asked again".to_owned()),
-        Notice::GateEvidence { reading, .. } => {
+        Notice::GateEvidence { read: Err(why), .. } => {
+            (Who::Gate, format!("what was said is no answer: {}", why.as_str()))
+        }
+        Notice::GateBadNonce => (Who::Gate, "somebody answers a sheet that is not there".to_owned()),
+        Notice::GateLocked { tool, why } => (Who::Gate, format!("{tool} needs the screen now: {why}")),
+        Notice::GateEvidence { read: Ok(reading), .. } => {
             (Who::Gate, format!("the answer reads as {}", reading_word(*reading)))
         }
         Notice::GateGranted { grant, .. } => {

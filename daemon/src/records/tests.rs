@@ -134,7 +134,7 @@ fn row_91_a_call_is_recorded_with_its_url_and_its_result_with_the_time_that_the_
 fn a_call_of_the_devices_own_is_recorded_as_any_other_and_is_no_request_of_the_model() {
     let mut watch = Watch::new();
     let (name, args) = ("look".to_owned(), json!({"pin": "1234", "door": "3"}));
-    watch.notice(ms(1_000), Notice::CallMade { call: A, name, args, undoes: CallKey(7) });
+    watch.notice(ms(1_000), Notice::CallMade { call: A, name, args, undoes: Some(CallKey(7)) });
     watch.runs(1_000, "look");
     watch.ends(1_250, OutcomeStatus::Success, json!({"status": "success"}));
     watch.notice(ms(2_000), Notice::Ended { by: "daemon" });
@@ -251,7 +251,16 @@ fn row_91_t62_hidden_arguments_are_in_nothing_that_anybody_sees() {
     let summary = "Open it with 4711.".to_owned();
     let pending = PendingId(1);
     let tool = "unlock".to_owned();
-    watch.notice(ms(1), Notice::GatePending { pending, tool, summary: summary.clone(), replaces: None });
+    watch.notice(
+        ms(1),
+        Notice::GatePending {
+            pending,
+            tool,
+            summary: summary.clone(),
+            consent: session::Consent::Voice,
+            replaces: None,
+        },
+    );
     let kind = session::LineKind::ReadBack;
     watch.watchers.show(ms(1), &Moment::Line { text: &format!("{summary} Shall I?"), kind });
     let body = json!({"status": "refused", "message": format!("\"{summary}\" is waiting for an answer.")});

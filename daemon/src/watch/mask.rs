@@ -66,6 +66,8 @@ impl Mask {
             | Notice::GateGranted { .. }
             | Notice::GateSpent { .. }
             | Notice::GateClosed { .. }
+            | Notice::GateBadNonce
+            | Notice::GateLocked { .. }
             | Notice::GateRefused { .. }
             | Notice::Link { .. }
             | Notice::ClipQueued { .. }

@@ -47,6 +47,38 @@ ids! {
     Epoch "epoch-";
 }
 
+/// What a sheet on the screen is answered with: whoever can name it has seen that sheet. 128 random bits, which neither
+/// logs nor `Debug` show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Nonce(u128);
+
+impl Nonce {
+    /// One of these bits. They must be random, and of one sheet only.
+    #[must_use]
+    pub const fn new(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The nonce written as a screen sends it back: 32 hexadecimal digits.
+    #[must_use]
+    pub fn parse(hex: &str) -> Option<Self> {
+        let digits = hex.len() == 32 && hex.bytes().all(|digit| digit.is_ascii_hexdigit());
+        digits.then(|| u128::from_str_radix(hex, 16).ok().map(Self))?
+    }
+
+    /// The 32 hexadecimal digits that the screen needs. For it alone.
+    #[must_use]
+    pub fn reveal(self) -> String {
+        format!("{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Nonce(…)")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +87,15 @@ mod tests {
     fn ids_name_their_kind() {
         assert_eq!(TurnId(3).to_string(), "turn-3");
         assert_eq!(format!("{:?}", CallKey(0).next()), "call-1");
+    }
+
+    #[test]
+    fn a_nonce_is_shown_to_the_screen_only() {
+        let nonce = Nonce::new(0xabc);
+        assert_eq!(Nonce::parse(&nonce.reveal()), Some(nonce));
+        assert!(!format!("{nonce:?}").contains("abc"));
+        for other in ["", "abc", "+0000000000000000000000000000abc", &"0".repeat(33)] {
+            assert_eq!(Nonce::parse(other), None, "{other}");
+        }
     }
 }

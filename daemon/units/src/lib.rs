@@ -17,5 +17,5 @@ mod time;
 
 pub use audio::{Db, Frames, Hz, Pcm};
 pub use clip::Clip;
-pub use id::{CallKey, Epoch, GrantId, PendingId, TurnId, UtteranceId};
+pub use id::{CallKey, Epoch, GrantId, Nonce, PendingId, TurnId, UtteranceId};
 pub use time::Instant;

@@ -307,6 +307,7 @@ impl Driver {
                 self.toolbox.dispatch(permit);
             }
             Output::Cancel { call } => self.toolbox.cancel(call),
+            Output::Sheet(_) | Output::SheetClosed { .. } => {}
             Output::Event(event) => self.show(&Moment::Event(&event)),
             Output::Notice(notice) => {
                 self.on_notice(&notice);

@@ -7,7 +7,7 @@ use units::CallKey;
 use super::run::{no_outcome, owed, status_word};
 use crate::Output;
 use crate::answers;
-use crate::ledger::{Change, Loose, Open, Owes, Running, Stage, Step, Told};
+use crate::ledger::{Change, Loose, Open, Owes, Own, Running, Stage, Step, Told};
 use crate::notes::Ask;
 use crate::session::Session;
 use crate::timers::Timer;
@@ -27,7 +27,8 @@ impl Session {
     /// Where a call that is not answered keeps the microphone shut, it does so for no longer than a person bears.
     pub(super) fn watch_blocking(&mut self) {
         let holds = self.link.up().is_some_and(|(_, capabilities)| capabilities.hold_uplink_during_calls);
-        let started = self.ledger.running().map(|(_, _, running)| running.started).min();
+        let asked = self.ledger.running().filter(|(_, _, running)| running.own.is_none());
+        let started = asked.map(|(_, _, running)| running.started).min();
         match started.filter(|_| holds) {
             Some(started) => self.cx.timers.set(Timer::Blocking, started + self.cx.config.patience.blocking),
             None => self.cx.timers.clear(Timer::Blocking),
@@ -41,7 +42,7 @@ impl Session {
         let due: Vec<_> = self
             .ledger
             .running()
-            .filter(|(_, _, running)| running.started + patience <= now)
+            .filter(|(_, _, running)| running.own.is_none() && running.started + patience <= now)
             .map(|(call, open, running)| (call, open.response, running.spec.effect))
             .collect();
         for (call, response, effect) in due {
@@ -70,15 +71,16 @@ impl Session {
     pub(super) fn on_job_outcome(&mut self, call: CallKey, running: &Running, outcome: Outcome) {
         let Outcome { status, body, events, clip_after, silent_ok } = outcome;
         let body = answers::object(status_word(status), body);
+        self.gate.on_result(self.person.turn(), &body);
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.remember(call, running, status, &body, false);
-        let owes = if running.undoes.is_some() { Owes::Silence } else { owed(running, status, silent_ok) };
+        self.remember(call, running, status, &body, running.is_agreed());
+        let owes = if running.own.is_some() { Owes::Silence } else { owed(running, status, silent_ok) };
         if let Some(clip) = clip_after {
             self.clip_is_due(clip, owes == Owes::Speech);
         }
-        if let Some(undoes) = &running.undoes {
+        if let Some(undoes) = running.own.as_ref().and_then(Own::undoes) {
             self.on_undo_over(undoes, status, &body);
             return;
         }
@@ -111,9 +113,10 @@ impl Session {
 
     /// Stops the jobs that the person speaks over, where their tools say so. How they end is told as ever.
     pub(crate) fn stop_jobs(&mut self) {
-        let stopped = self.ledger.jobs().filter(|(_, job)| {
-            job.spec.on_barge_in == OnBargeIn::Cancel && !job.begun && job.undoes.is_none()
-        });
+        let stopped = self
+            .ledger
+            .jobs()
+            .filter(|(_, job)| job.spec.on_barge_in == OnBargeIn::Cancel && !job.begun && job.own.is_none());
         for (call, _) in stopped {
             self.cx.emit(Output::Cancel { call });
         }

@@ -7,7 +7,7 @@ use units::{CallKey, Instant};
 
 use crate::answers;
 use crate::confirm::Permit;
-use crate::ledger::{Change, InTheWay, LetGo, Loose, Open, Owes, Queued, Running, Stage, Step, Told};
+use crate::ledger::{Change, InTheWay, LetGo, Loose, Open, Owes, Own, Queued, Running, Stage, Step, Told};
 use crate::notice::Notice;
 use crate::playout::Heard;
 use crate::session::Session;
@@ -22,7 +22,7 @@ impl Session {
             return;
         }
         let unsettled = self.ledger.select(|open| match &open.stage {
-            Stage::Queued(queued) => super::waits_for_speech(&queued.spec) && queued.undoes.is_none(),
+            Stage::Queued(queued) => super::waits_for_speech(&queued.spec) && queued.own.is_none(),
             Stage::Held(_) | Stage::Running(_) | Stage::Copy(_) => false,
         });
         for call in unsettled {
@@ -40,7 +40,8 @@ impl Session {
         while let Some((call, queued)) = self.ledger.next_to_run() {
             let ready_at = self.ready_at(queued);
             let (turn, digest) = (queued.permit.turn(), *queued.permit.digest());
-            let (spec, is_own) = (queued.spec.clone(), queued.undoes.is_some());
+            let (spec, is_own) = (queued.spec.clone(), queued.own.is_some());
+            let is_agreed = matches!(queued.own, Some(Own::Agreed { .. }));
             if !is_own && self.must_wait_for_link(&spec) {
                 if let Some(Open { name, .. }) = self.ledger.take(call) {
                     self.answer(call, name, Told::ours(answers::link_leaving(), Owes::Speech));
@@ -59,7 +60,11 @@ impl Session {
             }
             if is_own {
                 if self.in_the_way(&spec, &digest) == Some(InTheWay::Begun) {
-                    self.drop_undo(call);
+                    if is_agreed {
+                        self.drop_agreed(call)
+                    } else {
+                        self.drop_undo(call)
+                    }
                     continue;
                 }
             } else if let Some((body, owes)) = self.done_before(&spec, &digest, turn) {
@@ -167,7 +172,8 @@ impl Session {
         for event in events {
             self.cx.emit(Output::Event(event));
         }
-        self.remember(call, &running, status, &body, running.dropped);
+        self.gate.on_result(self.person.turn(), &body);
+        self.remember(call, &running, status, &body, running.dropped || running.is_agreed());
         self.on_step_over(response, &running.spec, status);
         if silent_ok && status == OutcomeStatus::Success {
             self.on_silence_meant();
@@ -178,6 +184,10 @@ impl Session {
         }
         if let Some(clip) = clip_after {
             self.queue_clip(response, clip);
+        }
+        if let Some(Own::Agreed { summary }) = &running.own {
+            self.conclude_agreed(call, &name, summary, &body);
+            return;
         }
         let told = Told {
             body,
@@ -218,7 +228,9 @@ impl Session {
         let unread = why == Loose::TakenBack || status == OutcomeStatus::Success;
         self.remember(call, &running, status, &body, unread);
         let change = Change::of(running.spec.effect, status);
-        if let Some(undoes) = running.undoes.as_ref().filter(|_| status == OutcomeStatus::Success) {
+        if let Some(undoes) =
+            running.own.as_ref().and_then(Own::undoes).filter(|_| status == OutcomeStatus::Success)
+        {
             self.ledger.finished.end_undo(undoes.call, true);
         }
         let note = match why {
@@ -263,7 +275,12 @@ impl Session {
         self.cx.emit(Output::Cancel { call });
         let (status, body) = no_outcome(&running);
         self.on_step_over(response, &running.spec, status);
-        self.remember(call, &running, status, &body, running.dropped);
+        self.remember(call, &running, status, &body, running.dropped || running.is_agreed());
+        if let Some(Own::Agreed { summary }) = &running.own {
+            self.conclude_agreed(call, &name, summary, &body);
+            self.ledger.let_go(call, running, Loose::GivenUp { answered: status }, self.cx.now);
+            return;
+        }
         let told = Told {
             body,
             owes: Owes::Speech,

@@ -14,7 +14,9 @@ impl Session {
     pub(crate) fn stop_unbegun_calls(&mut self) {
         let unbegun = self.ledger.select(|open| match &open.stage {
             Stage::Held(_) | Stage::Queued(_) => !open.stage.is_own(),
-            Stage::Running(running) => running.spec.on_barge_in == OnBargeIn::Cancel && !running.begun,
+            Stage::Running(running) => {
+                running.spec.on_barge_in == OnBargeIn::Cancel && !running.begun && running.own.is_none()
+            }
             Stage::Copy(_) => false,
         });
         for call in unbegun {

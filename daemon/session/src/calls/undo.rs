@@ -9,16 +9,13 @@
 use serde_json::Value;
 use units::CallKey;
 
-use super::CALLS_MAX;
+use super::{CALLS_MAX, NO_RESPONSE};
 use crate::answers;
 use crate::confirm::{is_guarded, permit_without_question};
-use crate::ledger::{Change, Open, Queued, Stage, Undoes};
+use crate::ledger::{Change, Open, Own, Queued, Stage, Undoes};
 use crate::notice::Notice;
 use crate::session::Session;
 use crate::tool::{OutcomeStatus, UndoCall};
-
-/// The response of a call that the model did not make: none has this number.
-const NO_RESPONSE: u64 = 0;
 
 impl Session {
     /// Tells the model what became of a call that the provider took back, if there is anything to tell. What it did is undone
@@ -65,9 +62,9 @@ impl Session {
         // Nobody has asked for it: nobody waits, and nobody is asked to speak about it.
         (spec.job, spec.needs_result_now) = (true, false);
         let name = spec.name.clone();
-        self.cx.notice(Notice::CallMade { call: key, name: name.clone(), args, undoes: undoes.call });
-        let undoes = Some(undoes.clone());
-        let queued = Queued { permit, spec, settled_at: self.cx.now, after: None, undoes };
+        self.cx.notice(Notice::CallMade { call: key, name: name.clone(), args, undoes: Some(undoes.call) });
+        let own = Some(Own::Undoes(undoes.clone()));
+        let queued = Queued { permit, spec, settled_at: self.cx.now, after: None, own };
         self.ledger.keep(key, Open { name, response: NO_RESPONSE, stage: Stage::Queued(Box::new(queued)) });
         true
     }
@@ -76,7 +73,7 @@ impl Session {
     pub(super) fn drop_undo(&mut self, call: CallKey) {
         let Some(Open { name, stage: Stage::Queued(queued), .. }) = self.ledger.take(call) else { return };
         self.cx.notice(Notice::CallClosed { call, name, why: "an equal call is under way" });
-        let Some(undoes) = queued.undoes else { return };
+        let Some(Own::Undoes(undoes)) = queued.own else { return };
         self.ledger.finished.end_undo(undoes.call, false);
         if let Some(note) = answers::taken_back(&undoes.name, Change::Made) {
             self.note_how(note, &undoes.by);

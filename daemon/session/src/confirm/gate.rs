@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The states of the one question that a voice device can ask at a time.
+//! The questions of one device and their states. One is asked aloud at a time; others stand on the screen.
+//!
+//! Every event that has a say in an approval comes here, one after the other: the call that asks, what was heard of the
+//! question, what a person said, tapped or pressed, and the clock.
+
+mod preasked;
+mod press;
+mod propose;
+mod screen;
+mod spoken;
 
 use serde_json::Value;
 use units::{CallKey, GrantId, Instant, PendingId, TurnId, UtteranceId};
 
-use super::question::Question;
-use super::wording::{
-    LAPSED, SAID_NO, SAID_OTHER, TOO_MANY, agreed_first, one_at_a_time, pending, refused, still_pending,
-};
-use super::{Call, Permit, Reading, is_guarded, permit_without_question};
-use crate::LineKind;
+use super::ears::Ears;
+use super::limits::Limits;
+use super::question::{Approval, Half, Question, permit};
+use super::wording::{TOO_MANY, agreed_first, one_at_a_time, refused, still_pending};
+use super::{Permit, is_guarded, permit_without_question};
 use crate::context::Context;
 use crate::ledger::Owes;
-use crate::notice::{GateEnd, Notice};
+use crate::notice::{Channel, GateEnd, Notice};
 use crate::person::{Awaited, Person, Said, Window};
-use crate::playout::Playout;
 use crate::snapshot::GateState;
 use crate::timers::Timer;
 use crate::tool::{Prepared, ToolSpec};
+
+use press::Press;
+use screen::OnScreen;
+pub(crate) use spoken::{Presented, Weighed};
+
+/// Questions that were turned down in a turn and are remembered in it.
+const SETTLED_MAX: usize = 8;
 
 /// A checked call that asks to run.
 #[derive(Debug)]
@@ -47,11 +61,33 @@ pub(crate) enum Verdict {
 /// The gate of one device.
 pub(crate) struct Gate {
     state: State,
+    /// Sheets on the screen: that of the question that is asked aloud, and questions of their own.
+    sheets: Vec<OnScreen>,
+    /// There is a screen to show them.
+    has_screen: bool,
+    press: Press,
+    ears: Ears,
+    limits: Limits,
     last_pending: PendingId,
     last_grant: GrantId,
     /// What a person just turned down, so that it is not proposed again in the same turn.
-    settled: Option<Settled>,
+    settled: Vec<Settled>,
     proposals: Proposals,
+    /// The turn in which a tool's result claimed that somebody had agreed.
+    claimed_in: Option<TurnId>,
+    /// What the model said last, when it was heard to its end.
+    preasked: Option<Preasked>,
+    /// What the person said last, until it has been an answer to something.
+    said: Option<Said>,
+    /// What the model is to be told.
+    news: Vec<String>,
+}
+
+/// A reply of the model that was heard to its end, in a turn of the person.
+struct Preasked {
+    text: String,
+    heard_at: Instant,
+    turn: TurnId,
 }
 
 /// Questions made in one user turn; the time before the first counts as one.
@@ -63,6 +99,7 @@ struct Proposals {
     told: bool,
 }
 
+/// The question that is asked aloud.
 enum State {
     Clear,
     /// Waits for quiet to be spoken.
@@ -71,6 +108,11 @@ enum State {
     Presented {
         question: Question,
         utterance: UtteranceId,
+    },
+    /// The model was asked to speak it at `at`. What it begins to say then is compared.
+    Told {
+        question: Question,
+        at: Instant,
     },
     /// Heard to its end at `heard_at`.
     Waiting {
@@ -97,17 +139,26 @@ impl Gate {
     pub(crate) fn new() -> Self {
         Self {
             state: State::Clear,
+            sheets: Vec::new(),
+            has_screen: false,
+            press: Press::Unknown,
+            ears: Ears::default(),
+            limits: Limits::default(),
             last_pending: PendingId(0),
             last_grant: GrantId(0),
-            settled: None,
+            settled: Vec::new(),
             proposals: Proposals::none_in(TurnId(0)),
+            claimed_in: None,
+            preasked: None,
+            said: None,
+            news: Vec::new(),
         }
     }
 
     pub(crate) fn snapshot(&self) -> GateState {
         match &self.state {
             State::Clear => GateState::Clear,
-            State::Proposed(question) | State::Presented { question, .. } => {
+            State::Proposed(question) | State::Presented { question, .. } | State::Told { question, .. } => {
                 GateState::Asking { summary: question.summary.clone() }
             }
             State::Waiting { question, .. } => GateState::Waiting { summary: question.summary.clone() },
@@ -115,15 +166,26 @@ impl Gate {
         }
     }
 
+    /// What stands on the screen.
+    pub(crate) fn on_screen(&self) -> Vec<PendingId> {
+        self.sheets.iter().map(|sheet| sheet.pending).collect()
+    }
+
+    /// Nothing is asked aloud.
     pub(crate) fn is_clear(&self) -> bool {
         matches!(self.state, State::Clear)
     }
 
-    /// A question is to be asked, or waits for its answer.
+    /// Nothing is asked.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_clear() && self.sheets.is_empty()
+    }
+
+    /// A question is to be asked aloud, or waits for its answer.
     pub(crate) fn is_open(&self) -> bool {
         match &self.state {
             State::Clear | State::Granted { .. } => false,
-            State::Proposed(_) | State::Presented { .. } | State::Waiting { .. } => true,
+            State::Proposed(_) | State::Presented { .. } | State::Told { .. } | State::Waiting { .. } => true,
         }
     }
 
@@ -132,9 +194,35 @@ impl Gate {
         matches!(self.state, State::Granted { .. })
     }
 
+    /// What the model is to be told about questions, in order.
+    pub(crate) fn take_news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The first frame of `utterance` was heard.
+    pub(crate) fn on_audible(&mut self, now: Instant, utterance: UtteranceId) {
+        self.ears.on_started(now, utterance);
+    }
+
+    /// The last frame of it was heard, and these were its words.
+    pub(crate) fn on_silent(&mut self, now: Instant, utterance: UtteranceId, words: Option<String>) {
+        self.ears.on_ended(now, utterance, words);
+    }
+
     /// The session ends: nothing is asked any more.
     pub(crate) fn on_ending(&mut self, cx: &mut Context) {
-        self.close(cx, GateEnd::Dropped);
+        self.close_all(cx);
+    }
+
+    /// The conversation is over, or another person stands there: nothing of it may be agreed to by them, or count
+    /// against them.
+    pub(crate) fn drop_all(&mut self, cx: &mut Context) {
+        self.close_all(cx);
+        self.settled.clear();
+        self.proposals = Proposals::none_in(self.proposals.turn);
+        self.limits.on_conversation_over();
+        (self.claimed_in, self.preasked, self.said) = (None, None, None);
+        self.news.clear();
     }
 
     /// Decides about a proposal. `patient` waits for words that are still to come. While a person who has agreed speaks
@@ -153,19 +241,25 @@ impl Gate {
                 Err(needs) => Verdict::Answer(refused(&needs.to_string()), Owes::Speech),
             };
         }
+        if patient && self.claimed_in == Some(person.turn()) {
+            self.on_violation(cx, &proposal.spec.name);
+        }
+        if self.sheets.iter().any(|sheet| sheet.is_about(&proposal)) {
+            return Verdict::Answer(still_pending(false), Owes::Silence);
+        }
         let open = match &self.state {
-            State::Clear => return self.propose(cx, person, proposal),
+            State::Clear => return self.propose(cx, person, proposal, patient),
             State::Proposed(question)
             | State::Presented { question, .. }
+            | State::Told { question, .. }
             | State::Waiting { question, .. }
             | State::Granted { question, .. } => question,
         };
         if open.spec.name != proposal.spec.name {
-            cx.notice(Notice::GateRefused { call: proposal.key, why: "another question is open" });
-            return Verdict::Answer(self.state.in_the_way(), Owes::Silence);
+            return self.propose_beside(cx, person, proposal, patient);
         }
         if !open.is_about(&proposal.prepared) {
-            return self.propose(cx, person, proposal);
+            return self.propose(cx, person, proposal, patient);
         }
         match &self.state {
             State::Granted { by, .. } => match person.awaited(cx.now, &cx.config.gate, Window::after(*by)) {
@@ -175,136 +269,26 @@ impl Gate {
             },
             State::Waiting { question, heard_at, overtaken }
                 if patient
+                    && question.takes_yes()
                     && person.awaited(cx.now, &cx.config.gate, question.window(*heard_at, *overtaken))
                         != Awaited::Nothing =>
             {
                 Verdict::Held(Box::new(proposal))
             }
-            State::Waiting { .. } | State::Proposed(_) | State::Presented { .. } | State::Clear => {
-                Verdict::Answer(still_pending(open.unclear > 0), Owes::Silence)
-            }
-        }
-    }
-
-    /// Speaks the question, if there is one to be spoken, and gives it its full time. Call it when the person and the
-    /// loudspeaker are quiet.
-    pub(crate) fn present(&mut self, cx: &mut Context, playout: &mut Playout) {
-        match std::mem::replace(&mut self.state, State::Clear) {
-            State::Proposed(mut question) => {
-                question.presentations += 1;
-                cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-                let text = format!("{} {}", question.summary, cx.config.lines.question);
-                let utterance = playout.speak(cx, text, LineKind::ReadBack);
-                self.state = State::Presented { question, utterance };
-            }
-            other @ (State::Clear
-            | State::Presented { .. }
-            | State::Waiting { .. }
-            | State::Granted { .. }) => self.state = other,
-        }
-    }
-
-    /// The reading of a question is over. If it is the open one and was not cut, an answer can follow; not if what it
-    /// was heard in the midst of goes on.
-    pub(crate) fn on_question_played(
-        &mut self,
-        cx: &mut Context,
-        playout: &Playout,
-        turn: TurnId,
-        utterance: UtteranceId,
-        cut: bool,
-    ) {
-        match std::mem::replace(&mut self.state, State::Clear) {
-            State::Presented { question, utterance: own }
-                if own == utterance && !cut && !playout.is_audible() =>
-            {
-                cx.notice(Notice::GatePresented { pending: question.id });
-                cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-                self.state = State::Waiting { question, heard_at: cx.now, overtaken: None };
-            }
-            State::Presented { question, utterance: own } if own == utterance => {
-                cx.notice(Notice::GateCut { pending: question.id });
-                self.ask_again(cx, turn, question);
-            }
-            other @ (State::Clear
+            State::Waiting { .. }
             | State::Proposed(_)
             | State::Presented { .. }
-            | State::Waiting { .. }
-            | State::Granted { .. }) => self.state = other,
+            | State::Told { .. }
+            | State::Clear => Verdict::Answer(still_pending(open.unclear > 0), Owes::Silence),
         }
-    }
-
-    /// Something is heard. If a question waits for its answer, that is something else, and what a person says once it
-    /// is heard, also in a turn that goes on, may answer that.
-    pub(crate) fn on_heard(&mut self, person: &Person) {
-        if let State::Waiting { overtaken: overtaken @ None, .. } = &mut self.state {
-            *overtaken = Some(person.last_ended());
-        }
-    }
-
-    /// Asks a question again that was overtaken, unless what a person said before that may still answer it. Once they
-    /// speak again, words that come could be of either turn, and nothing is waited for.
-    pub(crate) fn review(&mut self, cx: &mut Context, person: &Person) {
-        cx.timers.clear(Timer::Answer);
-        match std::mem::replace(&mut self.state, State::Clear) {
-            State::Waiting { question, heard_at, overtaken: overtaken @ Some(last) } => {
-                let window = question.window(heard_at, overtaken);
-                match person.awaited(cx.now, &cx.config.gate, window) {
-                    Awaited::Words { until } if person.turn() == last => {
-                        cx.timers.set(Timer::Answer, until);
-                        self.state = State::Waiting { question, heard_at, overtaken };
-                    }
-                    Awaited::Nothing | Awaited::Speech | Awaited::Words { .. } => {
-                        cx.notice(Notice::GateCut { pending: question.id });
-                        self.ask_again(cx, person.turn(), question);
-                    }
-                }
-            }
-            other @ (State::Clear
-            | State::Proposed(_)
-            | State::Presented { .. }
-            | State::Waiting { .. }
-            | State::Granted { .. }) => self.state = other,
-        }
-    }
-
-    /// A person said something. True if what was held may be judged again.
-    pub(crate) fn on_said(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> bool {
-        match std::mem::replace(&mut self.state, State::Clear) {
-            State::Waiting { question, heard_at, overtaken }
-                if said.voiced >= cx.config.gate.min_voiced
-                    && question.window(heard_at, overtaken).holds(said.turn, said.onset) =>
-            {
-                self.weigh(cx, turn, question, said);
-                true
-            }
-            granted @ State::Granted { by, .. } if said.turn > by => {
-                self.state = granted;
-                self.reconsider(cx, turn, said);
-                true
-            }
-            other @ (State::Clear
-            | State::Proposed(_)
-            | State::Presented { .. }
-            | State::Waiting { .. }
-            | State::Granted { .. }) => {
-                self.state = other;
-                false
-            }
-        }
-    }
-
-    /// More came of what a person said after it was taken as final.
-    pub(crate) fn on_said_more(&mut self, cx: &mut Context, turn: TurnId, said: &Said) {
-        self.reconsider(cx, turn, said);
     }
 
     /// [`Timer::GateDeadline`] or [`Timer::GrantLapses`] has come.
     pub(crate) fn on_lapsed(&mut self, cx: &mut Context, turn: TurnId) {
         match &self.state {
             State::Clear => {}
-            State::Proposed(_) | State::Presented { .. } | State::Waiting { .. } => {
-                self.settle(cx, turn, GateEnd::Expired, LAPSED);
+            State::Proposed(_) | State::Presented { .. } | State::Told { .. } | State::Waiting { .. } => {
+                self.settle(cx, turn, GateEnd::Expired, super::wording::LAPSED);
             }
             State::Granted { .. } => {
                 self.close(cx, GateEnd::Expired);
@@ -312,173 +296,171 @@ impl Gate {
         }
     }
 
-    /// The conversation is over: nothing of it may be agreed to by the next person, or count against them.
-    pub(crate) fn drop_all(&mut self, cx: &mut Context) {
-        self.close(cx, GateEnd::Dropped);
-        self.settled = None;
-        self.proposals = Proposals::none_in(self.proposals.turn);
+    /// A tool brought this back in `turn`. If it claims what only a person can say, what the model asks for next is not
+    /// the person's wish.
+    pub(crate) fn on_result(&mut self, turn: TurnId, body: &Value) {
+        if super::wording::claims_consent(body) {
+            self.claimed_in = Some(turn);
+        }
     }
 
-    /// Opens a question, in the place of the open one if there is one.
-    fn propose(&mut self, cx: &mut Context, person: &Person, proposal: Proposal) -> Verdict {
-        let Proposal { key, spec, prepared, .. } = proposal;
-        if let Some(settled) = &self.settled
-            && settled.digest == prepared.digest
-            && settled.turn == person.turn()
-        {
-            cx.notice(Notice::GateRefused { call: key, why: "turned down in this turn" });
-            return Verdict::Answer(refused(settled.text), Owes::SpeechIfNone);
+    /// A person agreed to a call that would do something else by now: its question is asked anew, in these words.
+    pub(crate) fn on_superseded(
+        &mut self,
+        cx: &mut Context,
+        person: &Person,
+        mut proposal: Proposal,
+        summary: String,
+    ) -> (Value, Owes) {
+        proposal.prepared.summary = Some(summary);
+        match self.propose(cx, person, proposal, false) {
+            Verdict::Answer(mut body, owes) => {
+                if body["status"] == "pending_confirmation" {
+                    body["replaced"] = Value::Bool(true);
+                }
+                (body, owes)
+            }
+            // A proposal that is not preasked neither runs nor waits.
+            Verdict::Run(_) | Verdict::Held(_) => (refused(super::wording::LAPSED), Owes::Speech),
         }
-        let Some(summary) = prepared.summary.clone() else {
-            cx.notice(Notice::GateRefused { call: key, why: "it cannot be put into words" });
-            let text = "This cannot be put into words for a person to agree to.";
-            return Verdict::Answer(refused(text), Owes::Speech);
-        };
-        if self.proposals.turn != person.turn() {
-            self.proposals = Proposals::none_in(person.turn());
-        }
-        if self.proposals.made >= cx.config.gate.proposals_per_turn {
-            cx.notice(Notice::GateRefused { call: key, why: "too many proposals in this turn" });
-            // What the model says while a question is open would stand between it and its answer.
-            let told = !self.is_clear() || std::mem::replace(&mut self.proposals.told, true);
-            let owes = if told { Owes::Silence } else { Owes::Speech };
-            return Verdict::Answer(self.state.in_the_way(), owes);
-        }
-        self.proposals.made += 1;
-        self.settled = None;
-        let replaces = self.close(cx, GateEnd::Superseded).map(|_| self.last_pending);
-        self.last_pending = self.last_pending.next();
-        cx.notice(Notice::GatePending {
-            pending: self.last_pending,
-            tool: spec.name.clone(),
-            summary: summary.clone(),
-            replaces,
-        });
-        cx.after(Timer::GateDeadline, cx.config.gate.deadline);
-        self.state = State::Proposed(Question {
-            id: self.last_pending,
-            spec,
-            prepared,
-            summary,
-            asked_in: person.turn(),
-            unclear: 0,
-            presentations: 0,
-        });
-        Verdict::Answer(pending(replaces.is_some()), Owes::Silence)
     }
 
     fn spend(&mut self, cx: &mut Context, proposal: Proposal) -> Verdict {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Granted { question, grant, .. } => {
                 cx.timers.clear(Timer::GrantLapses);
+                self.take_down(cx, question.id);
+                self.limits.on_effect(&cx.config.gate, cx.now, &question.spec.name);
                 cx.notice(Notice::GateSpent { grant, call: proposal.key });
-                Verdict::Run(Permit(Call {
-                    key: proposal.key,
-                    name: question.spec.name,
-                    args: question.prepared.args,
-                    effect: question.spec.effect,
-                    timeout: question.spec.timeout,
-                    grant: Some(grant),
-                    digest: question.prepared.digest,
-                    turn: proposal.turn,
-                }))
+                Verdict::Run(permit(question, grant, proposal.key, proposal.turn))
             }
-            other @ (State::Clear | State::Proposed(_) | State::Presented { .. } | State::Waiting { .. }) => {
+            other @ (State::Clear
+            | State::Proposed(_)
+            | State::Presented { .. }
+            | State::Told { .. }
+            | State::Waiting { .. }) => {
                 self.state = other;
                 Verdict::Answer(still_pending(false), Owes::Silence)
             }
         }
     }
 
-    fn weigh(&mut self, cx: &mut Context, turn: TurnId, mut question: Question, said: &Said) {
-        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
-        let pending = question.id;
-        cx.notice(Notice::GateEvidence { pending, turn: said.turn, reading });
-        match reading {
-            Reading::Yes => {
-                self.last_grant = self.last_grant.next();
-                let grant = self.last_grant;
-                cx.notice(Notice::GateGranted { pending, grant });
-                cx.timers.clear(Timer::GateDeadline);
-                cx.after(Timer::GrantLapses, cx.config.gate.grant);
-                self.state = State::Granted { question, grant, by: said.turn };
-            }
-            Reading::No => {
-                self.state = State::Proposed(question);
-                self.settle(cx, turn, GateEnd::Declined, SAID_NO);
-            }
-            Reading::Amend => {
-                self.state = State::Proposed(question);
-                self.settle(cx, turn, GateEnd::Amended, SAID_OTHER);
-            }
-            Reading::Unclear => {
-                question.unclear += 1;
-                self.ask_again(cx, turn, question);
-            }
+    /// Takes an act of a person for an agreement, under a grant of its own.
+    fn grant(&mut self, cx: &mut Context, question: &Question, by: Channel) -> GrantId {
+        self.last_grant = self.last_grant.next();
+        self.limits.on_granted(&question.spec.name);
+        cx.notice(Notice::GateGranted { pending: question.id, grant: self.last_grant, by });
+        self.last_grant
+    }
+
+    /// The same, by an act that makes the call.
+    fn commit(&mut self, cx: &mut Context, question: Question, by: Channel) -> Approval {
+        let grant = self.grant(cx, &question, by);
+        self.make(cx, question, grant)
+    }
+
+    fn make(&mut self, cx: &mut Context, question: Question, grant: GrantId) -> Approval {
+        self.take_down(cx, question.id);
+        self.limits.on_effect(&cx.config.gate, cx.now, &question.spec.name);
+        Approval::new(question, grant)
+    }
+
+    fn on_violation(&mut self, cx: &mut Context, tool: &str) {
+        if self.limits.on_violation(&cx.config.gate, tool) {
+            cx.notice(Notice::GateLocked {
+                tool: tool.to_owned(),
+                why: "calls tried to get past the person",
+            });
         }
     }
 
-    /// Reads what an agreement has to stand up to: its own turn must still be a yes when all of it is known, a later one
-    /// must not be a no or a change.
-    fn reconsider(&mut self, cx: &mut Context, turn: TurnId, said: &Said) {
-        let State::Granted { question, by, .. } = &self.state else {
-            return;
-        };
-        if said.turn < *by {
-            return;
-        }
-        let is_agreement = said.turn == *by;
-        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
-        cx.notice(Notice::GateEvidence { pending: question.id, turn: said.turn, reading });
-        match reading {
-            Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
-            Reading::Amend => self.settle(cx, turn, GateEnd::Amended, SAID_OTHER),
-            Reading::Unclear if is_agreement => self.settle(cx, turn, GateEnd::Dropped, LAPSED),
-            Reading::Yes | Reading::Unclear => {}
-        }
-    }
-
-    fn ask_again(&mut self, cx: &mut Context, turn: TurnId, question: Question) {
-        let gate = &cx.config.gate;
-        let tired = question.unclear >= gate.attempts || question.presentations >= gate.presentations;
-        self.state = State::Proposed(question);
-        if tired {
-            self.settle(cx, turn, GateEnd::Dropped, LAPSED);
-        }
-    }
-
-    /// Closes the question and refuses it for the rest of the turn.
+    /// Closes the question that is asked aloud and refuses it for the rest of the turn.
     fn settle(&mut self, cx: &mut Context, turn: TurnId, how: GateEnd, text: &'static str) {
-        if let Some(digest) = self.close(cx, how) {
-            self.settled = Some(Settled { digest, turn, text });
+        let tool = self.state.question().map(|question| question.spec.name.clone());
+        if let (Some(digest), Some(tool)) = (self.close(cx, how), tool) {
+            self.remember(cx, turn, digest, &tool, how, text);
         }
     }
 
-    /// Closes the question, if there is one; its digest.
+    /// Remembers how a question ended that nobody agreed to.
+    fn remember(
+        &mut self,
+        cx: &mut Context,
+        turn: TurnId,
+        digest: [u8; 32],
+        tool: &str,
+        how: GateEnd,
+        text: &'static str,
+    ) {
+        self.settled.push(Settled { digest, turn, text });
+        if self.settled.len() > SETTLED_MAX {
+            self.settled.remove(0);
+        }
+        if how == GateEnd::Declined && self.limits.on_declined(&cx.config.gate, tool) {
+            cx.notice(Notice::GateLocked { tool: tool.to_owned(), why: "it was turned down time and again" });
+        }
+    }
+
+    /// Closes the question that is asked aloud, if there is one; its digest.
     fn close(&mut self, cx: &mut Context, how: GateEnd) -> Option<[u8; 32]> {
         cx.timers.clear(Timer::GateDeadline);
         cx.timers.clear(Timer::GrantLapses);
-        match std::mem::replace(&mut self.state, State::Clear) {
-            State::Clear => None,
-            State::Proposed(question)
-            | State::Presented { question, .. }
-            | State::Waiting { question, .. }
-            | State::Granted { question, .. } => {
-                cx.notice(Notice::GateClosed { pending: question.id, how });
-                Some(question.prepared.digest)
-            }
+        let question = std::mem::replace(&mut self.state, State::Clear).into_question()?;
+        self.take_down(cx, question.id);
+        cx.notice(Notice::GateClosed { pending: question.id, how });
+        Some(question.prepared.digest)
+    }
+
+    fn close_all(&mut self, cx: &mut Context) {
+        self.close(cx, GateEnd::Dropped);
+        for pending in self.on_screen() {
+            self.take_down(cx, pending);
+            cx.notice(Notice::GateClosed { pending, how: GateEnd::Dropped });
         }
     }
 }
 
 impl State {
+    fn question(&self) -> Option<&Question> {
+        match self {
+            Self::Clear => None,
+            Self::Proposed(question)
+            | Self::Presented { question, .. }
+            | Self::Told { question, .. }
+            | Self::Waiting { question, .. }
+            | Self::Granted { question, .. } => Some(question),
+        }
+    }
+
+    /// The question that nobody has heard to its end so far.
+    fn unheard(&self) -> Option<&Question> {
+        match self {
+            Self::Clear | Self::Waiting { .. } | Self::Granted { .. } => None,
+            Self::Proposed(question) | Self::Presented { question, .. } | Self::Told { question, .. } => {
+                (question.presentations <= 1 && question.unclear == 0).then_some(question)
+            }
+        }
+    }
+
+    fn into_question(self) -> Option<Question> {
+        match self {
+            Self::Clear => None,
+            Self::Proposed(question)
+            | Self::Presented { question, .. }
+            | Self::Told { question, .. }
+            | Self::Waiting { question, .. }
+            | Self::Granted { question, .. } => Some(question),
+        }
+    }
+
     /// Why another call has to wait.
     fn in_the_way(&self) -> Value {
         match self {
             Self::Clear => refused(TOO_MANY),
-            Self::Proposed(question) | Self::Presented { question, .. } | Self::Waiting { question, .. } => {
-                one_at_a_time(&question.summary)
-            }
+            Self::Proposed(question)
+            | Self::Presented { question, .. }
+            | Self::Told { question, .. }
+            | Self::Waiting { question, .. } => one_at_a_time(&question.summary),
             Self::Granted { question, .. } => agreed_first(&question.summary),
         }
     }

@@ -55,19 +55,20 @@ impl Ledger {
         let Some(Open { name, response, stage: Stage::Queued(queued) }) = self.take(call) else {
             return None;
         };
-        let Queued { permit, spec, undoes, .. } = *queued;
+        let Queued { permit, spec, own, .. } = *queued;
         let running = Running {
             spec: spec.clone(),
             digest: *permit.digest(),
             turn: permit.turn(),
             epoch,
             agreed: permit.grant().is_some(),
+            args: permit.grant().map(|_| permit.args().clone()),
             begun: false,
             dropped: false,
             asked_again: !self.copies_of(call).is_empty(),
-            // What undoes is not undone in its turn.
-            undo: if undoes.is_none() { undo(&permit).map(Box::new) } else { None },
-            undoes,
+            // What the device makes by itself no provider takes back.
+            undo: if own.is_none() { undo(&permit).map(Box::new) } else { None },
+            own,
             started: now,
             due: now + spec.timeout,
         };

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use session::{
-    EarlierCall, FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Reading, Spoken, TurnRecord,
+    Channel, Consent, EarlierCall, FollowUp, GateEnd, Intent, LineKind, LinkState, Notice, Output, Presenter,
+    Spoken, TurnRecord,
 };
 
 pub fn output(output: &Output) -> String {
@@ -34,6 +35,16 @@ pub fn output(output: &Output) -> String {
             )
         }
         Output::Cancel { call } => format!("cancel {call}"),
+        Output::Sheet(sheet) => {
+            let slots = sheet.slots.join("|");
+            format!(
+                "sheet {} {:?} [{slots}] {}",
+                sheet.pending,
+                sheet.summary,
+                sheet.nonce.reveal().trim_start_matches('0')
+            )
+        }
+        Output::SheetClosed { pending } => format!("sheet-closed {pending}"),
         Output::Event(event) => format!("event {} {} {}", event.call, event.name, event.payload),
         Output::Notice(notice) => format!("- {}", self::notice(notice)),
         Output::Ended { by } => format!("ended by={by}"),
@@ -79,7 +90,8 @@ fn notice(notice: &Notice) -> String {
         }
         Notice::CallArrived { call, name, args } => format!("{call} arrived {name} {args}"),
         Notice::CallMade { call, name, args, undoes } => {
-            format!("{call} made {name} {args} to undo {undoes}")
+            let why = undoes.map_or("as agreed".to_owned(), |undoes| format!("to undo {undoes}"));
+            format!("{call} made {name} {args} {why}")
         }
         Notice::DuplicateCall { id, name } => format!("duplicate id={id} {name}"),
         Notice::CallRun { call, name, .. } => format!("{call} runs {name}"),
@@ -97,16 +109,27 @@ fn notice(notice: &Notice) -> String {
         Notice::FollowUpsSpent { turn } => format!("follow-ups spent in {turn}"),
         Notice::CallSpoken { name } => format!("{name} was spoken"),
         Notice::LateOutcome { call } => format!("late outcome {call}"),
-        Notice::GatePending { pending, tool, summary, replaces } => {
+        Notice::GatePending { pending, tool, summary, consent, replaces } => {
             let replaces = replaces.map(|old| format!(" replaces {old}")).unwrap_or_default();
-            format!("{pending} asks {tool} {summary:?}{replaces}")
+            let by = word(*consent != Consent::Voice, " by ");
+            let by = if by.is_empty() { String::new() } else { format!("{by}{}", consent.as_str()) };
+            format!("{pending} asks {tool} {summary:?}{by}{replaces}")
         }
-        Notice::GatePresented { pending } => format!("{pending} heard"),
+        Notice::GatePresented { pending, by: Presenter::Device } => format!("{pending} heard"),
+        Notice::GatePresented { pending, by } => format!("{pending} put by {}", by.as_str()),
         Notice::GateCut { pending } => format!("{pending} cut"),
-        Notice::GateEvidence { pending, turn, reading } => {
-            format!("{pending} evidence {turn} {}", self::reading(*reading))
+        Notice::GateEvidence { pending, turn, read: Ok(reading), .. } => {
+            format!("{pending} evidence {turn} {}", reading.as_str())
         }
-        Notice::GateGranted { pending, grant } => format!("{pending} granted {grant}"),
+        Notice::GateEvidence { pending, turn, read: Err(why), .. } => {
+            format!("{pending} evidence {turn} does not count: {}", why.as_str())
+        }
+        Notice::GateGranted { pending, grant, by: Channel::Voice } => format!("{pending} granted {grant}"),
+        Notice::GateGranted { pending, grant, by } => {
+            format!("{pending} granted {grant} by {}", by.as_str())
+        }
+        Notice::GateBadNonce => "bad nonce".into(),
+        Notice::GateLocked { tool, why } => format!("{tool} needs the screen: {why}"),
         Notice::GateSpent { grant, call } => format!("{grant} spent by {call}"),
         Notice::GateClosed { pending, how } => format!("{pending} {}", end(*how)),
         Notice::GateRefused { call, why } => format!("{call} refused: {why}"),
@@ -168,15 +191,6 @@ fn follow_up(follow_up: FollowUp) -> &'static str {
         FollowUp::WhenIdle => "when-idle",
         FollowUp::InWords => "in-words",
         FollowUp::Interrupt => "interrupt",
-    }
-}
-
-fn reading(reading: Reading) -> &'static str {
-    match reading {
-        Reading::Yes => "yes",
-        Reading::No => "no",
-        Reading::Amend => "amend",
-        Reading::Unclear => "unclear",
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 use session::{
     Capabilities, ClientEvent, FailureCause, Input, LinkFailure, Outcome, OutcomeStatus, ProviderCall,
-    ProviderEvent,
+    ProviderEvent, SheetAnswer,
 };
-use units::{CallKey, Clip, Frames, Hz, Pcm, UtteranceId};
+use units::{CallKey, Clip, Frames, Hz, Nonce, Pcm, PendingId, UtteranceId};
 
 /// Parses `text`: a name, then what belongs to it.
 pub fn input(text: &str) -> Input {
@@ -29,6 +29,24 @@ pub fn input(text: &str) -> Input {
         },
         "pace" => Input::Pace { percent: u16::try_from(number(words[0])).unwrap() },
         "muted" | "unmuted" => Input::Muted { muted: name == "muted" },
+        "screen" => Input::Screen { there: has("there") },
+        "shown" => Input::SheetShown { pending: PendingId(number(words[0])) },
+        "tap" => Input::SheetAnswered {
+            nonce: Nonce::parse(&format!("{:0>32}", words[0])).unwrap(),
+            answer: match words[1] {
+                "confirm" => SheetAnswer::Confirm,
+                "decline" => SheetAnswer::Decline,
+                "dismiss" => SheetAnswer::Dismiss,
+                other => panic!("no answer is called `{other}`"),
+            },
+            shown_for: field(&words, "for="),
+        },
+        "button-down" | "button-up" => Input::Button { down: name == "button-down" },
+        "person-changed" => Input::PersonChanged,
+        "superseded" => {
+            let (call, summary) = rest.split_once(' ').unwrap();
+            Input::Superseded { call: CallKey(number(call)), summary: summary.to_owned() }
+        }
         "link-opened" => Input::LinkOpened,
         "link-closed" => {
             Input::LinkClosed(LinkFailure { cause: cause(words[0]), text: words[1..].join(" ") })

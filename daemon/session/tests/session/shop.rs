@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 use session::{Catalog, Effect, OnBargeIn, PreCall, Prepared, ToolSpec, UndoCall};
+use units::Nonce;
 
 /// What the shop shows; `None` is everything it has.
 pub type Shown = Arc<Mutex<Option<Vec<String>>>>;
@@ -188,7 +189,10 @@ impl Catalog for Shop {
             "send_fax" => (Some("Send the fax.".to_owned()), Vec::new()),
             _ => (None, Vec::new()),
         };
-        Ok(Prepared { digest: digest(name, &args), args, summary, slots })
+        let digest = digest(name, &args);
+        // One for each call's arguments is random enough here.
+        let nonce = Nonce::new(digest.iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte)));
+        Ok(Prepared { digest, args, summary, slots, challenge: Vec::new(), nonce })
     }
 }
 

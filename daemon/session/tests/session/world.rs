@@ -208,7 +208,7 @@ impl World {
                 self.effects.on_arrived(call, name, args);
                 assert!(self.arrived.insert(call));
             }
-            Output::Notice(Notice::CallMade { call, ref name, ref args, undoes }) => {
+            Output::Notice(Notice::CallMade { call, ref name, ref args, undoes: Some(undoes) }) => {
                 assert!(!is_guarded(name), "the device makes no call that a person must agree to");
                 self.unwaited.insert(call);
                 self.effects.on_made(call, undoes, args, self.now);
@@ -249,7 +249,13 @@ impl World {
                 let asked = self.asked[&(self.conversation, id)];
                 assert!(asked > 1, "only what came before in its conversation is a duplicate");
             }
-            Output::Send(_) | Output::Duck | Output::Unduck | Output::Event(_) | Output::Notice(_) => {}
+            Output::Send(_)
+            | Output::Duck
+            | Output::Unduck
+            | Output::Sheet(_)
+            | Output::SheetClosed { .. }
+            | Output::Event(_)
+            | Output::Notice(_) => {}
         }
     }
 
