@@ -15,6 +15,10 @@ static EN: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::parse(include_str!("lex
 pub enum Locale {
     En,
     Es,
+    Pt,
+    Zh,
+    Ja,
+    El,
 }
 pub struct Expected<'a> {
     pub slots: &'a [String],

@@ -100,6 +100,17 @@ impl Driver {
         summary
     }
 
+    /// The provider transcribes this at this moment, whether anybody has spoken or not.
+    pub async fn words_come(&mut self, text: &str) {
+        self.provider(ProviderEvent::UserText(text.to_owned()));
+        self.settle().await;
+    }
+
+    /// Whatever the device has to say is heard.
+    pub async fn question_or_silence(&mut self) {
+        self.plays_out().await;
+    }
+
     /// A sound of this length that is no speech, whatever is playing.
     pub async fn noise(&mut self, span: Duration) {
         self.make_sound(span).await;

@@ -12,6 +12,7 @@ mod calls;
 mod clips;
 mod ending;
 mod gate;
+mod gate_voice;
 mod interruption;
 mod link;
 mod parley;
