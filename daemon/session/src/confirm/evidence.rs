@@ -90,3 +90,95 @@ pub(super) fn reject(
     .into_iter()
     .find_map(|(fails, why)| fails.then_some(why))
 }
+
+#[cfg(test)]
+mod tests {
+    use units::UtteranceId;
+
+    use super::*;
+
+    fn ms(at: u64) -> Instant {
+        Instant::from_boot(Duration::from_millis(at))
+    }
+
+    /// A question that came up in turn 3 and was heard from 1000 to 5000.
+    fn asked() -> Asked {
+        Asked { asked_in: TurnId(3), heard_at: ms(5000), overtaken: None }
+    }
+
+    fn ears() -> Ears {
+        let mut ears = Ears::default();
+        ears.on_started(ms(1000), UtteranceId(1));
+        ears.on_ended(ms(5000), UtteranceId(1), Some("Open the gate. Is that right?".to_owned()));
+        ears
+    }
+
+    /// A yes that counts.
+    fn said() -> Said {
+        let voiced = Duration::from_millis(600);
+        Said { turn: TurnId(4), onset: ms(6000), ended: ms(6800), voiced, text: "yes".to_owned() }
+    }
+
+    fn why(asked: &Asked, said: &Said) -> Option<Reject> {
+        reject(&GateConfig::default(), ms(7200), &ears(), asked, said)
+    }
+
+    #[test]
+    fn what_meets_all_of_them_counts() {
+        assert_eq!(why(&asked(), &said()), None);
+    }
+
+    #[test]
+    fn e1_a_turn_of_its_own() {
+        assert_eq!(why(&asked(), &Said { turn: TurnId(3), ..said() }), Some(Reject::SameTurn));
+    }
+
+    #[test]
+    fn e2_longer_than_a_click() {
+        let voiced = |millis| Said { voiced: Duration::from_millis(millis), ..said() };
+        assert_eq!(why(&asked(), &voiced(149)), Some(Reject::TooShort));
+        assert_eq!(why(&asked(), &voiced(150)), None);
+    }
+
+    #[test]
+    fn e3_not_on_what_the_device_plays() {
+        // The question sounds until 5200: of 400 ms, 120 may fall on it.
+        let from = |onset| Said { onset: ms(onset), ended: ms(onset + 400), ..said() };
+        assert_eq!(why(&asked(), &from(5079)), Some(Reject::Overlaps));
+        assert_eq!(why(&asked(), &from(5080)), None);
+    }
+
+    #[test]
+    fn e3_not_what_the_device_has_said() {
+        let text = |text: &str| Said { text: text.to_owned(), ..said() };
+        assert_eq!(why(&asked(), &text("is that right")), Some(Reject::Echo));
+        assert_eq!(why(&asked(), &text("that's right")), None);
+    }
+
+    #[test]
+    fn e4_begun_after_the_question() {
+        let onset = |onset| Said { onset: ms(onset), ended: ms(9000), ..said() };
+        assert_eq!(why(&asked(), &onset(5000)), Some(Reject::BeforeHeard));
+        assert_eq!(why(&asked(), &onset(5001)), None);
+    }
+
+    #[test]
+    fn e4_about_the_last_thing_heard() {
+        let asked = Asked { overtaken: Some(TurnId(3)), ..asked() };
+        assert_eq!(why(&asked, &said()), Some(Reject::Overtaken));
+        assert_eq!(why(&Asked { overtaken: Some(TurnId(4)), ..asked }, &said()), None);
+    }
+
+    #[test]
+    fn e8_in_time() {
+        let at = |now| reject(&GateConfig::default(), now, &ears(), &asked(), &said());
+        assert_eq!(at(ms(50_000)), None);
+        assert_eq!(at(ms(50_001)), Some(Reject::Late));
+    }
+
+    #[test]
+    fn e10_in_this_room() {
+        let gate = GateConfig { own_microphone: false, ..GateConfig::default() };
+        assert_eq!(reject(&gate, ms(7200), &ears(), &asked(), &said()), Some(Reject::NotThisRoom));
+    }
+}
