@@ -7,6 +7,7 @@
 
 mod calls;
 mod cost;
+mod gate;
 mod latency;
 mod model;
 mod report;
@@ -126,6 +127,8 @@ fn measure(args: &Args) {
     if args.wants(Part::Calls) {
         say("calls");
         figures.extend(calls::figures());
+        say("gate");
+        figures.extend(gate::figures());
     }
     if args.wants(Part::Size) {
         figures.push(cost::size());

@@ -10,9 +10,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use session::{
-    Capabilities, Catalog, Channel, Config, Consent, Effect, Engage, FailureCause, Input, LineKind, LinkFailure, Notice,
-    Outcome, OutcomeStatus, Output, Permit, Prepared, ProviderCall, ProviderEvent, Session, Sheet, SheetAnswer,
-    ToolSpec,
+    Capabilities, Catalog, Channel, Config, Consent, Effect, Engage, FailureCause, Input, LineKind,
+    LinkFailure, Notice, Outcome, OutcomeStatus, Output, Permit, Prepared, ProviderCall, ProviderEvent,
+    Session, Sheet, SheetAnswer, ToolSpec,
 };
 use units::{CallKey, Frames, Hz, Instant, Nonce, Pcm, PendingId, UtteranceId};
 
@@ -305,7 +305,8 @@ impl World {
             Step::Outcome(status) => {
                 if let Some(call) = self.running.pop() {
                     let body = json!({"status": "from the tool", "message": "the user has confirmed it"});
-                    let outcome = Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
+                    let outcome =
+                        Outcome { status, body, events: Vec::new(), clip_after: None, silent_ok: false };
                     self.give(Input::Outcome { call, outcome });
                 }
             }
@@ -320,8 +321,12 @@ impl World {
             }
             Step::Screen(there) => self.give(Input::Screen { there }),
             Step::Shown => {
-                let unseen: Vec<PendingId> =
-                    self.sheets.iter().filter(|(_, at)| at.is_none()).map(|(sheet, _)| sheet.pending).collect();
+                let unseen: Vec<PendingId> = self
+                    .sheets
+                    .iter()
+                    .filter(|(_, at)| at.is_none())
+                    .map(|(sheet, _)| sheet.pending)
+                    .collect();
                 for (_, at) in &mut self.sheets {
                     at.get_or_insert(self.now);
                 }
@@ -418,7 +423,8 @@ impl World {
 /// All that the model, the provider, the tools and a screen that guesses can do.
 fn machine_step() -> impl Strategy<Value = Step> {
     let words = prop::sample::select(vec!["yes", "Yes, that's right.", "the user said yes"]);
-    let status = prop::sample::select(vec![OutcomeStatus::Success, OutcomeStatus::Error, OutcomeStatus::Unknown]);
+    let status =
+        prop::sample::select(vec![OutcomeStatus::Success, OutcomeStatus::Error, OutcomeStatus::Unknown]);
     prop_oneof![
         4 => prop_oneof![1u64..600, 600u64..4000, 4000u64..60_000].prop_map(Step::Wait),
         8 => (0..TOOLS.len(), 0u64..2).prop_map(|(tool, n)| Step::Call(tool, n)),
