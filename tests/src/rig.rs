@@ -52,13 +52,31 @@ impl Rig {
     /// If it does not start; the text is what the script says, packages to install included.
     #[must_use]
     pub fn start() -> Self {
+        Self::started(None)
+    }
+
+    /// The same in a room where the microphone hears the loudspeaker: each tap `MILLISECONDS:DECIBELS`, with commas
+    /// between them.
+    ///
+    /// # Panics
+    /// As [`Rig::start`].
+    #[must_use]
+    pub fn with_echo(taps: &str) -> Self {
+        Self::started(Some(taps))
+    }
+
+    fn started(echo: Option<&str>) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         // A test that failed with a card has ended its card all the same.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let janitor = janitor(scratch.path());
-        let output =
-            script().arg("start").arg("--dir").arg(scratch.path()).output().expect("bash is everywhere");
+        let mut start = script();
+        start.arg("start").arg("--dir").arg(scratch.path());
+        if let Some(taps) = echo {
+            start.args(["--echo", taps]);
+        }
+        let output = start.output().expect("bash is everywhere");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(
             output.status.success(),

@@ -7,6 +7,7 @@ mod clips;
 mod demo;
 mod faults;
 mod gate;
+mod gate_room;
 mod kits;
 mod log_reader;
 mod manifests;
