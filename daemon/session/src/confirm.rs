@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde_json::Value;
 use units::{CallKey, GrantId, TurnId};
 
+use crate::lexicon::{self, Expected, Locale};
 use crate::tool::{Effect, Prepared, ToolSpec};
 
 pub(crate) use gate::{Gate, Proposal, Verdict};
@@ -171,7 +172,8 @@ impl ConsoleQuestion {
     /// # Errors
     /// [`NotAgreed`] for anything else. The question is used up either way.
     pub fn answer(self, typed: &str) -> Result<Permit, NotAgreed> {
-        let reading = crate::lexicon::read(typed, &self.prepared.slots);
+        let expected = Expected { slots: &self.prepared.slots, ..Expected::default() };
+        let reading = lexicon::read(Locale::En, &[], typed, &expected);
         match reading {
             Reading::Yes => Ok(Permit(Call {
                 key: CallKey(0),

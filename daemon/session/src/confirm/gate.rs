@@ -13,6 +13,7 @@ use super::{Call, Permit, Reading, is_guarded, permit_without_question};
 use crate::LineKind;
 use crate::context::Context;
 use crate::ledger::Owes;
+use crate::lexicon::{self, Expected, Locale};
 use crate::notice::{GateEnd, Notice};
 use crate::person::{Awaited, Person, Said, Window};
 use crate::playout::Playout;
@@ -391,7 +392,8 @@ impl Gate {
     }
 
     fn weigh(&mut self, cx: &mut Context, turn: TurnId, mut question: Question, said: &Said) {
-        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
+        let expected = Expected { slots: &question.prepared.slots, ..Expected::default() };
+        let reading = lexicon::read(Locale::En, &[], &said.text, &expected);
         let pending = question.id;
         cx.notice(Notice::GateEvidence { pending, turn: said.turn, reading });
         match reading {
@@ -428,7 +430,8 @@ impl Gate {
             return;
         }
         let is_agreement = said.turn == *by;
-        let reading = crate::lexicon::read(&said.text, &question.prepared.slots);
+        let expected = Expected { slots: &question.prepared.slots, ..Expected::default() };
+        let reading = lexicon::read(Locale::En, &[], &said.text, &expected);
         cx.notice(Notice::GateEvidence { pending: question.id, turn: said.turn, reading });
         match reading {
             Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
