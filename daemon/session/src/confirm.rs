@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 use units::{CallKey, GrantId, TurnId};
 
-use crate::lexicon::{Expected, Locale};
+use crate::lexicon::{self, Expected, Locale};
 use crate::tool::{Effect, Prepared, ToolSpec};
 
 pub use evidence::Reject;
@@ -197,8 +197,8 @@ impl ConsoleQuestion {
     /// # Errors
     /// [`NotAgreed`] for anything else. The question is used up either way.
     pub fn answer(self, typed: &str) -> Result<Permit, NotAgreed> {
-        let expected = Expected { slots: &self.prepared.slots, repeat_last: None, challenge: &[] };
-        let reading = crate::lexicon::read(Locale::En, &[], typed, &expected);
+        let expected = Expected { slots: &self.prepared.slots, ..Expected::default() };
+        let reading = lexicon::read(Locale::En, &[], typed, &expected);
         match reading {
             Reading::Yes => Ok(Permit(Call {
                 key: CallKey(0),

@@ -3,301 +3,179 @@
 //! Reads a whole utterance as a yes, a no, a wish for something else, or none of these.
 //!
 //! Whole, never in part: "yesterday", "I know" and "right, so what's the weather" are not answers. In doubt it is not
-//! a yes.
+//! a yes. A language is a file of phrases, `lexicon/<tag>.txt`; nothing of the rules is in it. The time a reading takes
+//! grows with the length of the text, whatever is in it.
 
-use std::sync::LazyLock;
+mod locale;
+mod slots;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::BTreeSet;
 
 use crate::confirm::Reading;
 
-static EN: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::parse(include_str!("lexicon/en.txt")));
+pub use locale::Locale;
+pub(crate) use slots::Slots;
+pub(crate) use table::{Class, Piece, Table};
+pub(crate) use words::{Gap, Unit, cut, digit, gap_of, is_unspaced, normal};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Locale {
-    En,
-    Es,
-    Pt,
-    Zh,
-    Ja,
-    El,
-}
+use table::Part;
+
+/// What an answer may repeat, and what it must.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Expected<'a> {
+    /// The digits, amounts and names of the question. An answer may repeat them; digits of none of them are a wish for
+    /// something else.
     pub slots: &'a [String],
+    /// The answer must have the last so many digits of a slot, or all of them if no slot has as many. They are then
+    /// agreement by themselves, and nothing is without them. `Some(0)` asks for none.
     pub repeat_last: Option<usize>,
+    /// Words and single digits that the answer must have beside its agreement, in any order but that of digits that
+    /// follow one another. None asks for none; one without a letter or digit can be met by no answer.
     pub challenge: &'a [String],
 }
-pub fn read(_locale: Locale, _also: &[Locale], text: &str, expected: &Expected<'_>) -> Reading {
-    read_en(text, expected.slots)
-}
 
-/// Reads `text`, the answer to a question whose `slots` (digits, amounts, names) it may repeat.
+/// Reads `text`, the answer to a question, in the language `locale`, while the languages `also` are spoken too: a phrase
+/// that agrees in one of them and disagrees in the other is neither.
 ///
-/// In this order: a deny phrase makes a no; an amend phrase or digits other than those of a slot make an amend;
-/// nothing but affirmation, filler and slot words, with at least one strong affirmation, makes a yes.
-pub(crate) fn read_en(text: &str, slots: &[String]) -> Reading {
-    EN.read(text, slots)
+/// In this order: a deny phrase makes a no; an amend phrase or digits other than those expected make an amend; nothing
+/// but affirmation, filler and expected words, with at least one strong affirmation or the digits to repeat, makes a yes.
+#[must_use]
+pub fn read(locale: Locale, also: &[Locale], text: &str, expected: &Expected<'_>) -> Reading {
+    let table = locale.table();
+    let text = normal(text);
+    let said = cut(&text);
+    let slot_texts: Vec<String> = expected.slots.iter().map(|slot| normal(slot)).collect();
+    let slots: Vec<Vec<Unit<'_>>> = slot_texts.iter().map(|slot| cut(slot)).collect();
+    let challenge_text = normal(&expected.challenge.join(" "));
+    let challenge = cut(&challenge_text);
+    let digits = Digits::of(table, &slots, &challenge, expected.repeat_last);
+
+    let may_repeat = Slots::of(slots.iter().map(Vec::as_slice).chain([challenge.as_slice()]));
+    let parts = table.parts(&said, &may_repeat);
+    let contested = contested(locale, also, &said, &parts);
+    let has = |class| parts.iter().any(|part| is(part, class) && !contested.contains(&phrase(&said, part)));
+
+    if has(Class::Deny) {
+        return Reading::No;
+    }
+    let runs = || parts.iter().filter_map(run);
+    if has(Class::Amend) || runs().any(|run| !digits.may_be(run)) {
+        return Reading::Amend;
+    }
+    let is_alone = !parts.is_empty() && parts.iter().all(|part| is(part, Class::Alone));
+    let is_agreeable = contested.is_empty() && parts.iter().all(may_stand_in_a_yes);
+    let is_met = expected.challenge.iter().all(|word| !cut(&normal(word)).is_empty())
+        && is_challenge_met(table, &challenge, &said, &parts)
+        && (digits.repeat.is_none() || runs().any(|run| digits.repeats(run)));
+    let agrees = is_alone || is_agreeable && (has(Class::Strong) || digits.repeat.is_some());
+    if contested.is_empty() && agrees && is_met { Reading::Yes } else { Reading::Unclear }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Strong,
-    Weak,
-    Filler,
-    Deny,
-    Amend,
+/// The digits that an answer may have.
+struct Digits {
+    slots: BTreeSet<String>,
+    challenge: BTreeSet<String>,
+    /// How many it must repeat.
+    repeat: Option<usize>,
 }
 
-/// A piece of an utterance.
-#[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
-    Phrase(Class),
-    /// A maximal run of digits, however they were said.
-    Digits(String),
-    /// A number that is not said digit by digit. It is not guessed at.
-    Number,
-    Word(&'a str),
-}
-
-struct Lexicon {
-    /// Longest first, so that the first match is the longest.
-    phrases: Vec<(Vec<String>, Class)>,
-}
-
-impl Lexicon {
-    /// Lines outside a known section are left out; a test holds the shipped file to having none.
-    fn parse(file: &str) -> Self {
-        let mut phrases = Vec::new();
-        let mut class = None;
-        for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if line.starts_with('[') {
-                class = match line {
-                    "[strong]" => Some(Class::Strong),
-                    "[weak]" => Some(Class::Weak),
-                    "[filler]" => Some(Class::Filler),
-                    "[deny]" => Some(Class::Deny),
-                    "[amend]" => Some(Class::Amend),
-                    _ => None,
-                };
-            } else if let Some(class) = class {
-                phrases.push((words(line), class));
-            }
-        }
-        phrases.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
-        Self { phrases }
+impl Digits {
+    fn of(table: &Table, slots: &[Vec<Unit<'_>>], challenge: &[Unit<'_>], repeat: Option<usize>) -> Self {
+        let runs_of = |units: &[Unit<'_>]| -> Vec<String> {
+            let parts = table.parts(units, &Slots::default());
+            parts.iter().filter_map(run).map(str::to_owned).collect()
+        };
+        let slots: BTreeSet<String> = slots.iter().flat_map(|slot| runs_of(slot)).collect();
+        let longest = slots.iter().map(String::len).max().unwrap_or(0);
+        let repeat = repeat.filter(|count| *count > 0).map(|count| count.min(longest.max(1)));
+        Self { slots, challenge: runs_of(challenge).into_iter().collect(), repeat }
     }
 
-    fn read(&self, text: &str, slots: &[String]) -> Reading {
-        let said = words(text);
-        let pieces = self.pieces(&said);
-        let has = |class| pieces.contains(&Piece::Phrase(class));
-        if has(Class::Deny) {
-            return Reading::No;
-        }
-        let slots: Vec<Vec<String>> = slots.iter().map(|slot| words(slot)).collect();
-        let slot_pieces: Vec<Piece<'_>> = slots.iter().flat_map(|slot| self.pieces(slot)).collect();
-        let other_digits =
-            pieces.iter().any(|piece| matches!(piece, Piece::Digits(_)) && !slot_pieces.contains(piece));
-        if has(Class::Amend) || other_digits {
-            return Reading::Amend;
-        }
-        let agreeable = pieces.iter().all(|piece| match piece {
-            Piece::Phrase(Class::Strong | Class::Weak | Class::Filler) | Piece::Digits(_) => true,
-            Piece::Word(word) => slots.iter().flatten().any(|slot| slot == word),
-            Piece::Phrase(Class::Deny | Class::Amend) | Piece::Number => false,
-        });
-        if agreeable && has(Class::Strong) { Reading::Yes } else { Reading::Unclear }
+    fn may_be(&self, run: &str) -> bool {
+        self.slots.contains(run) || self.challenge.contains(run) || self.repeats(run)
     }
 
-    fn pieces<'a>(&self, said: &'a [String]) -> Vec<Piece<'a>> {
-        let mut pieces = Vec::new();
-        let mut rest = said;
-        while let Some((first, after_first)) = rest.split_first() {
-            if let Some((run, after)) = digit_run(rest) {
-                pieces.push(Piece::Digits(run));
-                rest = after;
-            } else if let Some((phrase, class)) =
-                self.phrases.iter().find(|(phrase, _)| rest.starts_with(phrase))
-            {
-                pieces.push(Piece::Phrase(*class));
-                rest = &rest[phrase.len()..];
+    /// Whether `run` is the end of a slot's digits that was asked for, or more of them.
+    fn repeats(&self, run: &str) -> bool {
+        let is_end = |slot: &String| !slot.contains('.') && slot.ends_with(run);
+        self.repeat.is_some_and(|count| {
+            run.len() >= count && (self.slots.contains(run) || self.slots.iter().any(is_end))
+        })
+    }
+}
+
+fn run(part: &Part) -> Option<&str> {
+    match &part.piece {
+        Piece::Digits(run) => Some(run),
+        Piece::Phrase(_) | Piece::Number | Piece::Slot | Piece::Word => None,
+    }
+}
+
+fn is(part: &Part, class: Class) -> bool {
+    part.piece == Piece::Phrase(class)
+}
+
+fn phrase<'a>(said: &[Unit<'a>], part: &Part) -> Vec<&'a str> {
+    said[part.units.clone()].iter().map(|unit| unit.text).collect()
+}
+
+fn may_stand_in_a_yes(part: &Part) -> bool {
+    match &part.piece {
+        Piece::Phrase(Class::Strong | Class::Weak | Class::Filler) | Piece::Digits(_) | Piece::Slot => true,
+        Piece::Phrase(_) | Piece::Number | Piece::Word => false,
+    }
+}
+
+/// The phrases that agree in one language and disagree in another.
+fn contested<'a>(
+    locale: Locale,
+    also: &[Locale],
+    said: &[Unit<'a>],
+    parts: &[Part],
+) -> BTreeSet<Vec<&'a str>> {
+    let others: BTreeSet<Locale> = also.iter().copied().filter(|other| *other != locale).collect();
+    if others.is_empty() {
+        return BTreeSet::new();
+    }
+    let agreeing = [Class::Strong, Class::Alone, Class::Weak, Class::Filler];
+    let mut known = BTreeSet::new();
+    let mut contested = BTreeSet::new();
+    for part in parts {
+        let denies = is(part, Class::Deny);
+        if !denies && !agreeing.iter().any(|class| is(part, *class)) {
+            continue;
+        }
+        let phrase = phrase(said, part);
+        if !known.insert(phrase.clone()) {
+            continue;
+        }
+        let units = &said[part.units.clone()];
+        let is_opposite = others.iter().any(|other| {
+            let parts = other.table().parts(units, &Slots::default());
+            if denies {
+                let agrees = [Class::Strong, Class::Alone, Class::Weak];
+                parts.iter().all(|part| agrees.iter().any(|class| is(part, *class)))
             } else {
-                pieces.push(if is_compound_number(first) { Piece::Number } else { Piece::Word(first) });
-                rest = after_first;
+                parts.iter().any(|part| is(part, Class::Deny))
             }
+        });
+        if is_opposite {
+            contested.insert(phrase);
         }
-        pieces
     }
+    contested
 }
 
-/// Lower-case words; apostrophes stay inside a word, every other punctuation parts two.
-fn words(text: &str) -> Vec<String> {
-    text.to_lowercase()
-        .replace('\u{2019}', "'")
-        .split(|c: char| !c.is_alphanumeric() && c != '\'')
-        .map(|word| word.trim_matches('\''))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// The maximal run of digits at the start of `said`, with what follows it.
-fn digit_run(said: &[String]) -> Option<(String, &[String])> {
-    let mut run = String::new();
-    let mut rest = said;
-    loop {
-        let times = match rest.first().map(String::as_str) {
-            Some("double") => 2,
-            Some("triple") => 3,
-            _ => 1,
-        };
-        let skip = usize::from(times > 1);
-        let Some(digits) = rest.get(skip).and_then(|word| digits(word, rest.get(skip + 1), run.is_empty()))
-        else {
-            break;
-        };
-        if times > 1 && digits.len() != 1 {
-            break;
-        }
-        run.push_str(&digits.repeat(times));
-        rest = &rest[skip + 1..];
-    }
-    (!run.is_empty()).then_some((run, rest))
-}
-
-/// The digits that `word` stands for. "Oh" is a zero only beside another digit.
-fn digits(word: &str, next: Option<&String>, starts_run: bool) -> Option<String> {
-    if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(word.to_owned());
-    }
-    if word == "oh" || word == "o" {
-        let beside_digit = !starts_run || next.is_some_and(|next| digits(next, None, true).is_some());
-        return beside_digit.then(|| "0".to_owned());
-    }
-    let digit = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-        .iter()
-        .position(|name| *name == word)?;
-    Some(digit.to_string())
-}
-
-fn is_compound_number(word: &str) -> bool {
-    const NAMES: [&str; 22] = [
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "sixty",
-        "seventy",
-        "eighty",
-        "ninety",
-        "hundred",
-        "thousand",
-        "million",
-        "half",
-    ];
-    NAMES.contains(&word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reads(text: &str) -> Reading {
-        read_en(text, &["9876543210".to_owned(), "Anna".to_owned()])
-    }
-
-    #[test]
-    fn only_a_whole_clear_yes_is_a_yes() {
-        for yes in [
-            "Yes.",
-            "yes, that's correct",
-            "Yep, go ahead please!",
-            "yes, 98765 43210",
-            "yes, nine eight seven six five four three two one oh",
-            "That\u{2019}s right, Anna.",
-            "okay yes, send it now",
-            "  yeah   that is RIGHT ",
-            "Oh, yes.",
-        ] {
-            assert_eq!(reads(yes), Reading::Yes, "{yes}");
-        }
-    }
-
-    #[test]
-    fn doubt_is_not_a_yes() {
-        for unclear in [
-            "",
-            "   ",
-            "...",
-            "yesterday was fine",
-            "I know",
-            "right, so what's the weather",
-            "ok",
-            "mm-hm",
-            "sure",
-            "98765 43210",
-            "yes, ten",
-            "yes to Bob",
-            "yes or maybe",
-            "is it correct",
-            "s\u{ed}",
-        ] {
-            assert_eq!(reads(unclear), Reading::Unclear, "{unclear}");
-        }
-    }
-
-    #[test]
-    fn a_no_anywhere_is_a_no() {
-        for no in
-            ["no", "yeah, no", "not wrong", "yes... no, stop", "don't", "Don\u{2019}t send it", "cancel that"]
-        {
-            assert_eq!(reads(no), Reading::No, "{no}");
-        }
-    }
-
-    #[test]
-    fn a_wish_or_other_digits_amend() {
-        for amend in [
-            "yes but change the last digit to one",
-            "yes, nine eight seven six five four three two one one",
-            "yes, 98765432101",
-            "yes 987654321",
-            "wait",
-            "actually yes",
-            "yes, 98765 double four 10",
-        ] {
-            assert_eq!(reads(amend), Reading::Amend, "{amend}");
-        }
-    }
-
-    #[test]
-    fn digits_are_read_however_they_are_said() {
-        let run = |text: &str| digit_run(&words(text)).map(|(run, _)| run);
-        assert_eq!(run("double five oh 7"), Some("5507".into()));
-        assert_eq!(run("triple 9, 1"), Some("9991".into()));
-        assert_eq!(run("oh five"), Some("05".into()));
-        assert_eq!(run("oh yes"), None);
-        assert_eq!(run("double yes"), None);
-        assert_eq!(run("double 12"), None);
-    }
-
-    #[test]
-    fn the_shipped_file_has_one_class_for_each_phrase() {
-        let file = include_str!("lexicon/en.txt");
-        let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '['])).count();
-        assert_eq!(EN.phrases.len(), lines);
-        assert_eq!(file.lines().filter(|line| line.starts_with('[')).count(), 5);
-        let mut phrases: Vec<_> = EN.phrases.iter().map(|(phrase, _)| phrase).collect();
-        phrases.sort();
-        phrases.dedup();
-        assert_eq!(phrases.len(), lines);
-    }
+/// Whether all of the challenge is in what was said.
+fn is_challenge_met(table: &Table, challenge: &[Unit<'_>], said: &[Unit<'_>], parts: &[Part]) -> bool {
+    let words: BTreeSet<&str> = said.iter().map(|unit| unit.text).collect();
+    let wanted = table.parts(challenge, &Slots::default());
+    wanted.iter().all(|want| {
+        let is_run = run(want).is_some_and(|digits| parts.iter().any(|part| run(part) == Some(digits)));
+        is_run || challenge[want.units.clone()].iter().all(|unit| words.contains(unit.text))
+    })
 }

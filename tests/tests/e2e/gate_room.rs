@@ -54,7 +54,8 @@ fn services() -> (Rehearsal, SocketAddr, Sink) {
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be made").block_on(async {
-            let (address, task) = served.listen(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a port is free");
+            let (address, task) =
+                served.listen(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a port is free");
             let sink = Sink::start().await.expect("loopback has ports");
             tell.send((address, sink)).expect("the test waits for it");
             drop(task.await);

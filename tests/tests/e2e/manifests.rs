@@ -8,7 +8,7 @@ use std::path::Path;
 /// Crate folder, what its `[dependencies]` may name.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("daemon/units", &[]),
-    ("daemon/session", &["units", "serde_json", "tracing"]),
+    ("daemon/session", &["units", "serde_json", "tracing", "unicode-normalization"]),
     (
         "daemon/audio",
         &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"],

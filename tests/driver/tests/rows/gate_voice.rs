@@ -80,7 +80,7 @@ fn texts() -> ToolSet {
 }
 
 const PHONE: &str = "9876543210";
-const QUESTION: &str = "Send 'hi' to 9";
+const QUESTION: &str = "Send 'hi' to 9 8 7, 6 5 4, 3 2 1 0. Is that right?";
 
 fn p() -> Value {
     json!({"phone": PHONE, "text": "hi"})

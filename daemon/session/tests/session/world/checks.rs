@@ -42,7 +42,9 @@ impl World {
         assert!(self.grants.insert(grant.0), "an approval is spent once");
         let summary = summary(permit.name(), permit.args());
         let agreed_to = self.agreed_to[&grant.0].as_str();
-        assert_eq!(agreed_to, format!("{summary} Is that right?"), "what runs is what was read out");
+        let slots = permit.args()["phone"].as_str().map(str::to_owned).into_iter().collect::<Vec<_>>();
+        let aloud = session::readback::spoken(&summary, &slots);
+        assert_eq!(agreed_to, format!("{aloud} Is that right?"), "what runs is what was read out");
         assert!(self.grants.len() <= self.agreements, "each approval has an agreement of its own");
     }
 
