@@ -159,6 +159,11 @@ pub enum Input {
         /// What is to be known.
         text: String,
     },
+    /// The model should know something that belongs to no call: what became of one before a restart.
+    Note {
+        /// What is to be known.
+        text: String,
+    },
 }
 
 /// What a local line is for; decides how it is spoken and where it stands in the playout queue.
