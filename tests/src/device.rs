@@ -135,6 +135,7 @@ impl Device {
 
     /// A person says this, and it is transcribed.
     pub fn hears(&mut self, text: &str) {
+        self.pass(SECOND);
         self.feed(Input::SpeechStarted { onset_ago: Duration::from_millis(100) });
         self.pass(SECOND);
         self.feed(Input::SpeechEnded { voiced: Duration::from_millis(900) });
@@ -178,6 +179,15 @@ impl Device {
         self.hears("Yes.");
         self.calls_for(order);
         self.ends().await;
+    }
+
+    /// The power goes: nothing is ended, and whatever runs is gone. Another may start on the same folder then.
+    pub async fn is_cut_off(self) {
+        drop(self);
+        // The runtime lets go of calls when it comes by.
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
     }
 
     fn on_done(&mut self, call: CallKey, outcome: Outcome) {

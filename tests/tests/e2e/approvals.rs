@@ -34,7 +34,7 @@ async fn g44_an_approval_does_not_outlive_a_restart() {
     let mut before = device(scratch.path(), &counter, false).await;
     before.is_asked("12345");
     before.hears("Yes.");
-    drop(before);
+    before.is_cut_off().await;
 
     let mut after = device(scratch.path(), &counter, false).await;
     after.calls_for("12345");
@@ -43,7 +43,7 @@ async fn g44_an_approval_does_not_outlive_a_restart() {
     after.calls_for("12345");
     assert_eq!(after.answers(), ["pending_confirmation"; 2], "what was not heard is not agreed to");
     assert_eq!(after.notes(), [""; 0], "nothing had been done");
-    drop(after);
+    after.is_cut_off().await;
     assert_eq!(counter.done(), []);
     let events = events(scratch.path());
     assert_eq!(events.iter().filter(|event| *event == "gate.granted").count(), 1, "{events:?}");
@@ -65,7 +65,7 @@ async fn g45_an_effect_that_had_begun_when_the_power_went_is_told_once_and_not_d
     // It says that it begins, and then the service has it.
     before.goes_on().await;
     tokio::task::spawn_blocking(move || held.recv()).await.expect("no panic").expect("it is asked");
-    drop(before);
+    before.is_cut_off().await;
 
     let mut after = device(scratch.path(), &counter, true).await;
     let note = format!(
@@ -73,10 +73,10 @@ async fn g45_an_effect_that_had_begun_when_the_power_went_is_told_once_and_not_d
     );
     assert_eq!(after.notes(), [&note]);
     after.is_asked("67890");
-    drop(after);
+    after.is_cut_off().await;
     let last = device(scratch.path(), &counter, true).await;
     assert_eq!(last.notes(), [""; 0], "it was told");
-    drop(last);
+    last.is_cut_off().await;
     assert_eq!(counter.done().len(), 1, "nobody repeats it by itself");
     let unknown: Vec<Record> =
         records(scratch.path()).into_iter().filter(|record| record.event == "call.unknown").collect();
@@ -100,7 +100,7 @@ async fn g46_the_record_is_on_the_disk_before_the_service_is_asked() {
     let calls = seen.try_recv().expect("the service was asked");
     assert_eq!(calls.iter().map(|call| call.state).collect::<Vec<_>>(), [State::Begun]);
     assert_eq!(counter.done()[0].key, calls[0].key);
-    drop(device);
+    device.is_cut_off().await;
     let bytes = fs::read(scratch.path().join(JOURNAL_FILE)).expect("it is there");
     assert_eq!(read(&bytes).calls[0].state, State::Done);
     assert!(!String::from_utf8_lossy(&bytes).contains("12345"), "no arguments are in it");
@@ -121,8 +121,8 @@ async fn g47_an_answer_that_is_lost_is_asked_for_once_more_with_the_same_key() {
         assert_eq!(device.outcomes[0].1, status, "{:?}", device.outcomes);
         let done = counter.done();
         assert_eq!(done.len(), requests);
-        assert!(!done[0].key.is_empty() && done.iter().all(|done| *done == done[0]), "{done:?}");
-        drop(device);
+        assert!(!done[0].key.is_empty() && done.iter().all(|again| *again == done[0]), "{done:?}");
+        device.is_cut_off().await;
         let after = self::device(scratch.path(), &counter, is_idempotent).await;
         assert_eq!(after.notes(), [""; 0], "the conversation was told of it");
     }
@@ -134,6 +134,7 @@ async fn g48_a_second_approval_of_the_same_has_a_key_of_its_own_and_so_has_every
     for _ in 0..2 {
         let mut device = device(scratch.path(), &counter, false).await;
         device.prints("12345").await;
+        device.hears("Print it once more.");
         device.prints("12345").await;
         let statuses: Vec<_> = device.outcomes.iter().map(|(_, status, _)| *status).collect();
         assert_eq!(statuses, [OutcomeStatus::Success; 2], "{:?}", device.answers());
@@ -178,7 +179,7 @@ async fn who_agreed_to_what_is_kept_shown_and_checked() {
     device.prints("98765 43210").await;
     device.is_asked("11111 22222");
     device.hears("No, it is for Margaret.");
-    drop(device);
+    device.is_cut_off().await;
 
     let path = path_in(&state);
     let mode = fs::metadata(&path).expect("it was written").permissions().mode();
