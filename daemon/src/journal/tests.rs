@@ -350,7 +350,11 @@ fn the_file_is_the_owners_alone_and_one_daemon_writes_it() {
     // A whole disk that takes nothing: what Linux gives to try that with.
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-    let mut disk = FileDisk::new(&scratch.0);
-    let full = disk.append(&entry("K1", State::Begun).encode()).unwrap_err();
+    let full = FileDisk::new(&scratch.0).append(&entry("K1", State::Begun).encode()).unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    // One that takes all and keeps nothing: it does not say that it is on the disk.
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+    let unkept = FileDisk::new(&scratch.0).append(&entry("K1", State::Begun).encode());
+    assert!(unkept.is_err(), "the disk is asked whether it has it");
 }

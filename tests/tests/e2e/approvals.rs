@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::sync_channel;
 
-use e2e::{Counter, Device, PRINT, Reply, Scratch, voiced_binary};
+use e2e::{Counter, Device, PRINT, Reply, Scratch, Talk, voiced_binary};
 use serde_json::Value;
 use session::OutcomeStatus;
 use voiced::gate_log::{Record, path_in, verify};
@@ -162,6 +162,43 @@ async fn what_cannot_be_recorded_is_not_done_and_is_again_when_it_can() {
     device.prints("67890").await;
     assert_eq!(device.outcomes[1].1, OutcomeStatus::Success, "{:?}", device.outcomes);
     assert_eq!(counter.done().len(), 1);
+}
+
+#[test]
+fn the_whole_daemon_keeps_what_was_agreed_to_and_tells_the_model_of_what_was_left() {
+    let scratch = Scratch::new();
+    let counter = Counter::start(|_| Reply::Hold);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let mut before = device(scratch.path(), &counter, false).await;
+        before.is_asked("12345");
+        before.hears("Yes.");
+        before.calls_for("12345");
+        before.goes_on().await;
+        before.is_cut_off().await;
+    });
+    let state = format!("state.dir={}", scratch.path().display());
+    let seen = Talk::bundled("gate_kept", "gate_yes")
+        .set(&state)
+        .says(1_500, "message")
+        .says(22_000, "yes")
+        .lasting(32)
+        .run();
+    seen.assert_clean();
+    let [delivery] = &seen.deliveries[..] else { panic!("not one delivery: {:?}", seen.deliveries) };
+    let events = events(scratch.path());
+    let place = |name: &str| {
+        let place = events.iter().position(|event| event == name);
+        place.unwrap_or_else(|| panic!("{name} is not among {events:?}"))
+    };
+    let story = ["call.unknown", "gate.presented", "gate.evidence", "gate.spent", "call.run", "call.ended"];
+    assert!(story.map(place).is_sorted(), "{events:?}");
+    let calls = read(&fs::read(scratch.path().join(JOURNAL_FILE)).expect("it is there")).calls;
+    let states: Vec<_> = calls.iter().map(|call| (call.tool.as_str(), call.state)).collect();
+    assert_eq!(states, [(PRINT, State::Told), ("send_notification", State::Done)]);
+    assert_eq!(delivery.key.as_deref(), Some(calls[1].key.as_str()));
+    let text = fs::read_to_string(path_in(scratch.path())).expect("it was written");
+    assert!(!text.contains("07700") && !text.contains("cold storage door"), "{text}");
 }
 
 fn voiced(args: &[&str]) -> (Option<i32>, String) {

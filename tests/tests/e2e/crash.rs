@@ -155,7 +155,7 @@ fn p3_killed_at_any_moment_one_approval_has_at_most_one_effect_and_what_had_begu
             if let Some(order) = line.strip_prefix("granted ") {
                 *granted.entry(order.to_owned()).or_default() += 1;
             }
-            notes += u32::from(line.starts_with("note [Before the restart, "));
+            notes += usize::from(line.starts_with("note [Before the restart, "));
         }
         for (key, state) in left(&state) {
             match state {
@@ -168,7 +168,8 @@ fn p3_killed_at_any_moment_one_approval_has_at_most_one_effect_and_what_had_begu
     let mut last = Run::start(&config, "last", 0);
     assert!(!last.listen(Instant::now() + SOON, None), "it ends by itself");
     assert!(last.child.wait().expect("it is ours").success());
-    assert_eq!(left(&state), [], "nothing is left to be told");
+    let open: Vec<_> = left(&state).into_iter().filter(|(_, state)| !state.is_over()).collect();
+    assert_eq!(open, [], "nothing is left to be told");
 
     let done = counter.done();
     let (mut by_key, mut by_order) = (BTreeMap::<&str, u32>::new(), BTreeMap::<&str, u32>::new());
@@ -209,5 +210,6 @@ fn p3_killed_at_any_moment_one_approval_has_at_most_one_effect_and_what_had_begu
         intended.len(),
         verdict.torn.len()
     );
-    assert!(done.len() > 500 && begun.len() > 30 && notes > 30, "the kills hit what they should");
+    let hits = [done.len(), begun.len(), intended.len(), notes];
+    assert!(hits.iter().zip([500, 50, 10, 50]).all(|(hits, least)| *hits > least), "too few hits: {hits:?}");
 }
