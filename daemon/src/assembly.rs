@@ -21,7 +21,9 @@ use crate::config::{
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
+use crate::gate_log::GateLog;
 use crate::identity::Identity;
+use crate::journal::Journal;
 use crate::provider::{
     Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog, model_caution,
     schema_cautions,
@@ -65,6 +67,9 @@ pub enum AssemblyError {
     /// The system gives no thread for the records.
     #[error("no thread for log.records; is a limit on tasks too low?")]
     Records(#[source] std::io::Error),
+    /// The system gives no thread for the journal or the gate log.
+    #[error("no thread for what is kept of approvals; is a limit on tasks too low?")]
+    Keeping(#[source] std::io::Error),
     /// The wire log cannot be written.
     #[error("log.wire_dir = {}: cannot be made; correct the path or its permissions", dir.display())]
     WireLog {
@@ -247,10 +252,13 @@ impl<'a> Assembly<'a> {
             ..
         } = self;
         let end_with_session = self.end_with_session;
-        let identity = identity.unwrap_or_else(|| {
-            let state = config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}"));
-            Identity::load(state.ok().as_deref())
-        });
+        // Who brings an identity keeps nothing unless told where.
+        let state = match &identity {
+            Some(_) => config.state.dir.clone(),
+            None => config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}")).ok(),
+        };
+        let is_own = identity.is_some();
+        let identity = identity.unwrap_or_else(|| Identity::load(state.as_deref()));
         let voice = Voice::new(config.provider.voice.clone());
         let tools = offer::tools_over(&config, extend, lane, Some(audio.clone()), voice.clone())?;
         let clips = Store::new(clips(&config)?, config.tools.egress.clone(), fetch);
@@ -260,7 +268,25 @@ impl<'a> Assembly<'a> {
             observers.push(Box::new(file.map_err(AssemblyError::Records)?));
         }
         let watchers = Watchers::new(observers, tooling.clone(), Keeper::new(tooling.clone(), &config));
-        let toolbox = Toolbox::new(tooling.clone(), identity);
+        let mut toolbox = Toolbox::new(tooling.clone(), identity.clone());
+        let mut gate_log = None;
+        let mut journal = None;
+        if let Some(state) = &state {
+            let log = GateLog::start(state, config.gate.log.clone(), &toolbox, &identity);
+            let log = log.map_err(AssemblyError::Keeping)?;
+            let kept = match lane {
+                Bus::Thread => Journal::start(state, identity.run(), log.report()),
+                Bus::Inline => Ok(Journal::inline(state, identity.run(), log.report())),
+            };
+            let kept = Arc::new(kept.map_err(AssemblyError::Keeping)?);
+            toolbox = toolbox.journal(Arc::clone(&kept));
+            (gate_log, journal) = (Some(log), Some(kept));
+        } else if !is_own {
+            tracing::warn!(
+                "without a folder for state nothing is kept of approvals: what a person agreed to is not protected \
+                 against being done twice, or halfway, across a crash"
+            );
+        }
         let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
@@ -287,6 +313,8 @@ impl<'a> Assembly<'a> {
             audio_events: events,
             dialer,
             toolbox,
+            journal,
+            gate_log,
             speech,
             clips,
             switch,

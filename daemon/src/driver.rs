@@ -19,6 +19,8 @@ use units::{Db, Hz, Instant};
 use crate::clip::store::Store;
 use crate::clock::Clock;
 use crate::dial::Dialer;
+use crate::gate_log::GateLog;
+use crate::journal::Journal;
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
 use crate::speech::Speech;
 use crate::supervise::{self, Watchdog};
@@ -39,6 +41,9 @@ const AUDIO_STOP: Duration = Duration::from_secs(1);
 /// How long speech engines may take to be ended.
 const SPEECH_STOP: Duration = Duration::from_millis(500);
 
+/// How long the journal may take for the ends of the last calls.
+const JOURNAL_STOP: Duration = Duration::from_millis(500);
+
 /// How long a closing link may take before it is dropped.
 const LINK_STOP: Duration = Duration::from_millis(1500);
 
@@ -56,6 +61,10 @@ pub struct Driver {
     pub dialer: Dialer,
     /// Where calls run.
     pub toolbox: Toolbox,
+    /// What is written ahead of calls that a person agreed to; `None` where there is no folder for it.
+    pub journal: Option<Arc<Journal>>,
+    /// What is kept of questions and approvals; `None` where there is no folder for it.
+    pub gate_log: Option<GateLog>,
     /// The device's own voice.
     pub speech: Arc<Speech>,
     /// Clips by name and by URL.
@@ -96,6 +105,8 @@ enum Wake {
     Tool(Told),
     Sound(Ready),
     Switch(bool),
+    /// What the model should know of calls before the restart.
+    Left(String),
     Deadline,
     Beat,
 }
@@ -166,6 +177,7 @@ impl Running {
                 Wake::Tool(told) => self.on_tool(told),
                 Wake::Switch(on) => self.command(Command::Mute(!on)),
                 Wake::Sound(ready) => self.on_sound(ready),
+                Wake::Left(text) => self.feed(Input::Note { text }),
                 Wake::Deadline => self.feed(Input::Timeout),
                 Wake::Beat => {
                     self.watchdog.beat(self.driver.audio.counters().turns);
@@ -177,6 +189,12 @@ impl Running {
     /// Waits for one event. Every branch is safe to drop: what is not taken is there the next time.
     async fn wake<F: Future<Output = ()>>(&mut self, stop: std::pin::Pin<&mut F>) -> Wake {
         let deadline = self.driver.session.deadline();
+        let left = async {
+            match &self.driver.journal {
+                Some(journal) => journal.note().await,
+                None => std::future::pending().await,
+            }
+        };
         let link = async {
             match self.link.as_mut() {
                 Some((_, events)) => events.recv().await,
@@ -191,6 +209,7 @@ impl Running {
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.told() => Wake::Tool(finished),
             ready = self.sounds.ready(&self.driver.clock) => Wake::Sound(ready),
+            text = left => Wake::Left(text),
             () = self.driver.clock.sleep_until(deadline) => Wake::Deadline,
             () = self.watchdog.due() => Wake::Beat,
         }
@@ -225,6 +244,9 @@ impl Running {
             Output::Send(intent) => {
                 if let Some((link, _)) = &self.link {
                     self.driver.toolbox.on_sent(&intent);
+                    if let Some(journal) = &self.driver.journal {
+                        journal.on_sent(&intent);
+                    }
                     link.send(intent);
                 }
             }
@@ -245,6 +267,9 @@ impl Running {
             Output::Sheet(_) | Output::SheetClosed { .. } => {}
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
             Output::Notice(notice) => {
+                if let Some(log) = &mut self.driver.gate_log {
+                    log.on_notice(&notice);
+                }
                 let notice = self.driver.watchers.masked(notice);
                 self.log(&notice);
                 self.show(now, &Moment::Notice(&notice));
@@ -348,6 +373,9 @@ impl Running {
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),
             Told::Done(call, mut outcome) => {
+                if let Some(log) = &mut self.driver.gate_log {
+                    log.on_outcome(call, &outcome);
+                }
                 outcome.clip_after = outcome.clip_after.filter(|clip| self.begin_clip(clip));
                 self.show(now, &Moment::Outcome { call, outcome: &outcome });
                 self.feed(Input::Outcome { call, outcome });
@@ -403,6 +431,9 @@ impl Running {
     async fn close(mut self) {
         if !self.ended {
             self.feed(Input::Stop);
+        }
+        if let Some(journal) = &self.driver.journal {
+            journal.flush(JOURNAL_STOP).await;
         }
         self.driver.speech.stop();
         if let Some((link, mut events)) = self.link.take() {

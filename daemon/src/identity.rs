@@ -64,6 +64,22 @@ impl Identity {
         &self.run
     }
 
+    /// The boot of the machine that this run is in; empty where the system does not say.
+    #[must_use]
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// Stands for `text` in a log: the same for the same text, on this device only, and nobody without the device's secret can
+    /// find out which text by trying.
+    #[must_use]
+    pub fn pseudonym(&self, text: &str) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(b"pseudonym");
+        mac.update(text.as_bytes());
+        hex(&mac.finalize().into_bytes()[..8])
+    }
+
     /// Binds an approval to boot, run, tool, schema and arguments. Every part is length-prefixed, so that no two
     /// different lists of parts hash alike.
     #[must_use]
@@ -84,6 +100,12 @@ impl Identity {
         mac.update(digest);
         data_encoding::BASE32_NOPAD.encode(&mac.finalize().into_bytes())
     }
+}
+
+/// The beginning of an idempotency key: enough for a person to tell two apart.
+#[must_use]
+pub fn key8(key: &str) -> &str {
+    key.get(..8).unwrap_or(key)
 }
 
 impl std::fmt::Debug for Identity {
@@ -133,7 +155,8 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Two lower-case digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");

@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod mailbox;
+mod once;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ use units::CallKey;
 use self::deliveries::Deliveries;
 use self::mailbox::Mailbox;
 use crate::identity::{self, Identity};
+use crate::journal::Journal;
 use crate::speech;
 use crate::tooling::Tooling;
 
@@ -46,6 +48,7 @@ pub enum Told {
 pub struct Toolbox {
     tools: Tooling,
     identity: Identity,
+    journal: Option<Arc<Journal>>,
     view: SharedView,
     running: JoinSet<(CallKey, Shaped)>,
     controls: BTreeMap<CallKey, CallControl>,
@@ -61,11 +64,19 @@ impl Toolbox {
             tools: tools.into(),
             view: SharedView::default(),
             identity,
+            journal: None,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
             mailbox: Arc::default(),
             deliveries: Deliveries::default(),
         }
+    }
+
+    /// Writes calls that spend an approval into `journal` before they are made.
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<Journal>) -> Self {
+        self.journal = Some(journal);
+        self
     }
 
     /// What the session may know of these tools.
@@ -104,20 +115,19 @@ impl Toolbox {
             self.running.spawn(async move { (call, shaped) });
             return;
         };
+        let key = permit.grant().map(|grant| self.identity.idempotency_key(grant, permit.digest()));
         let info = CallInfo {
             call,
             turn: permit.turn(),
             session: self.identity.run().to_owned(),
-            idempotency_key: permit
-                .grant()
-                .map(|grant| self.identity.idempotency_key(grant, permit.digest())),
+            idempotency_key: key.clone(),
             deadline: Instant::now() + permit.timeout(),
         };
         let mailbox = Arc::clone(&self.mailbox);
         let (cx, control) = Cx::new(info, move |notice| mailbox.put(notice));
         self.controls.insert(call, control);
         self.deliveries.on_run(call, &tool, permit.args());
-        let run = run(&tool, &permit, cx);
+        let run = run(tool, permit, key, self.journal.clone(), cx);
         self.running.spawn(async move { (call, run.await) });
     }
 
@@ -229,8 +239,17 @@ impl From<CallNotice> for Told {
 }
 
 /// The one way to a tool's body. The arguments are the permit's: those that were checked and agreed to.
-fn run(tool: &ErasedTool, permit: &Permit, cx: Cx) -> impl Future<Output = Shaped> + Send + 'static {
-    tool.run(permit.args().clone(), cx)
+async fn run(
+    tool: ErasedTool,
+    permit: Permit,
+    key: Option<String>,
+    journal: Option<Arc<Journal>>,
+    cx: Cx,
+) -> Shaped {
+    match key {
+        Some(key) => once::run(journal, tool, permit, key, cx).await,
+        None => tool.run(permit.args().clone(), cx).await,
+    }
 }
 
 fn outcome(call: CallKey, shaped: Shaped) -> Outcome {

@@ -20,7 +20,7 @@ fn every_command_is_in_the_help_and_has_one() {
     let help = voiced(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    for command in ["run", "demo", "check", "config", "audio", "tools"] {
+    for command in ["run", "demo", "check", "config", "audio", "gate", "tools"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} is not in:\n{help}");
         let own = voiced(&[command, "--help"]);
         assert_eq!(own.status.code(), Some(0), "{command}");

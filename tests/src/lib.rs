@@ -6,11 +6,15 @@
 //! panics. A harness that cannot go on panics with the reason: that is how a test fails. Nothing here sleeps: waiting
 //! is for a line of the log, the end of a process, or audio to arrive, and each wait has a limit.
 
+mod counter;
+mod device;
 mod files;
 mod process;
 mod rig;
 mod talk;
 
+pub use counter::{Counter, Done, Reply};
+pub use device::{Device, PRINT};
 pub use files::{Scratch, voiced_binary, wav, wire_dir};
 pub use process::{Daemon, Log};
 pub use rig::{Client, MICROPHONE, RIG_VARIABLES, Recorder, Rig, SPEAKER, SPEAKER_LOOP};

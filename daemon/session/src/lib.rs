@@ -196,6 +196,11 @@ pub enum Input {
         /// What is to be known.
         text: String,
     },
+    /// The model should know something that belongs to no call: what became of one before a restart.
+    Note {
+        /// What is to be known.
+        text: String,
+    },
 }
 
 /// How a person answers a sheet.

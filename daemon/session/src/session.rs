@@ -170,6 +170,7 @@ impl Session {
             Input::BecameJob { call } => self.on_became_job(call),
             Input::CallLine { call, text } => self.on_call_line(call, text),
             Input::CallNote { call, text } => self.on_call_note(call, text),
+            Input::Note { text } => self.note(text),
         }
     }
 

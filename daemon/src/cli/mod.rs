@@ -4,6 +4,7 @@
 
 mod audio_list;
 mod check;
+mod gate;
 mod import;
 mod run;
 mod tool_commands;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::gate::GateCommand;
 use self::tool_commands::ToolsCommand;
 use crate::assembly::Extend;
 use crate::config::{Config, Faults, Loaded, Sources};
@@ -33,7 +35,7 @@ pub(crate) const EXIT_INTERNAL: u8 = 70;
     version,
     about = "Voice daemon: a microphone, a live speech model, and tools that ask before they act",
     after_help = "Start with `voiced demo`: the whole product without an account, a network or a sound card.\n\
-                  Exit codes: 0 ended as asked, 1 a tried tool or the demo failed, 2 wrong arguments, 70 internal error, \
+                  Exit codes: 0 ended as asked, 1 a tried tool or the demo failed or the gate log is broken, 2 wrong arguments, 70 internal error, \
                   78 wrong configuration."
 )]
 struct Cli {
@@ -82,6 +84,9 @@ enum Command {
     /// Look at the sound devices
     #[command(subcommand)]
     Audio(AudioCommand),
+    /// Look at what is kept of questions and approvals
+    #[command(subcommand)]
+    Gate(GateCommand),
     /// Look at the tools and try them
     #[command(subcommand)]
     Tools(ToolsCommand),
@@ -122,6 +127,7 @@ pub(crate) fn main(extend: Extend) -> ExitCode {
             Err(code) => code,
         },
         Command::Audio(AudioCommand::List { json }) => audio_list::list(json),
+        Command::Gate(command) => gate::run(command, &sources.sources()),
         // It makes a configuration and needs none.
         Command::Tools(ToolsCommand::Import { file }) => import::import(&file),
         Command::Tools(ToolsCommand::Configured(command)) => match load(&sources.sources()) {

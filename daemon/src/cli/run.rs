@@ -77,6 +77,7 @@ const fn exit_code(fault: &AssemblyError) -> u8 {
     match fault {
         AssemblyError::Lane(_)
         | AssemblyError::Records(_)
+        | AssemblyError::Keeping(_)
         | AssemblyError::Audio(audio::StartError::Thread(_)) => EXIT_INTERNAL,
         AssemblyError::Tools(_)
         | AssemblyError::Clips(_)

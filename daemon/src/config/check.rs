@@ -17,7 +17,7 @@ use super::fault::{Fault, Origin, Problem};
 use super::raw::{Raw, RawChannel};
 use super::{
     Audio, BargeIn, Board, CaptureChannel, Config, Device, DeviceAudio, Echo, EchoMode, Endpoint, Engage,
-    EngageMode, Entry, Gate, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records, SimZone,
+    EngageMode, Entry, Hal, Kb, Level, Log, Notify, Persona, Provider, ProviderKind, Records, SimZone,
     Speech, SpeechEngine, State, Tools, Vad, Warehouse, ZoneLimits, show,
 };
 use crate::file;
@@ -69,12 +69,7 @@ impl Check<'_> {
                 preroll: self.millis("engage.preroll_ms", raw.engage.preroll_ms, 300..=3000),
             },
             speech: self.speech(&raw),
-            gate: Gate {
-                deadline: self.seconds("gate.deadline_s", raw.gate.deadline_s, 5..=300),
-                grant: self.seconds("gate.grant_s", raw.gate.grant_s, 5..=60),
-                attempts: u8::try_from(self.whole("gate.attempts", raw.gate.attempts, 1..=5))
-                    .unwrap_or_default(),
-            },
+            gate: self.gate(&raw),
             // Its tables are read on their own: there may be any number of them.
             http_tools: Vec::new(),
             mcp: Vec::new(),
@@ -360,7 +355,7 @@ impl Check<'_> {
 
     // One value.
 
-    fn whole(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> i64 {
+    pub(super) fn whole(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> i64 {
         if !range.contains(&value) {
             self.wrong(key, &format!("{}..={}", range.start(), range.end()));
         }
@@ -386,7 +381,7 @@ impl Check<'_> {
         Duration::from_millis(self.whole(key, value, range).unsigned_abs())
     }
 
-    fn seconds(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> Duration {
+    pub(super) fn seconds(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> Duration {
         Duration::from_secs(self.whole(key, value, range).unsigned_abs())
     }
 

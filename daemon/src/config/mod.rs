@@ -17,6 +17,7 @@
 mod check;
 mod clips;
 mod fault;
+mod gate;
 mod http_tool;
 mod key;
 mod layer;
@@ -241,7 +242,7 @@ pub enum SpeechEngine {
 }
 
 /// `[gate]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// How long an answer is waited for once the question was heard; 5..=300 s.
     pub deadline: Duration,
@@ -249,6 +250,8 @@ pub struct Gate {
     pub grant: Duration,
     /// Unclear answers before the action is dropped; 1..=5.
     pub attempts: u8,
+    /// What is kept of questions and approvals, in the folder for state: 1..=1000 MB a file, and 0..=100 files beside it.
+    pub log: crate::gate_log::Settings,
 }
 
 /// `[tools]`

@@ -181,11 +181,26 @@ pub(super) struct RawGate {
     pub deadline_s: i64,
     pub grant_s: i64,
     pub attempts: i64,
+    pub log: RawGateLog,
 }
 
 impl Default for RawGate {
     fn default() -> Self {
-        Self { deadline_s: 45, grant_s: 15, attempts: 2 }
+        Self { deadline_s: 45, grant_s: 15, attempts: 2, log: RawGateLog::default() }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawGateLog {
+    pub fields: Vec<String>,
+    pub max_mb: i64,
+    pub keep: i64,
+}
+
+impl Default for RawGateLog {
+    fn default() -> Self {
+        Self { fields: Vec::new(), max_mb: 5, keep: 9 }
     }
 }
 

@@ -2,8 +2,10 @@
 
 //! The daemon as a whole: on virtual time against a scripted model, and as a process over a virtual sound card.
 
+mod approvals;
 mod blocking;
 mod clips;
+mod crash;
 mod demo;
 mod faults;
 mod gate;

@@ -198,6 +198,7 @@ transcripts! {
     link_left_young
     link_permanent
     link_retry
+    note_restart
     notes_dropped
     plain_turn
     repeated_calls

@@ -56,6 +56,7 @@ pub fn input(text: &str) -> Input {
             let (call, text) = (CallKey(number(call)), text.to_owned());
             if name == "call-line" { Input::CallLine { call, text } } else { Input::CallNote { call, text } }
         }
+        "note" => Input::Note { text: rest.to_owned() },
         "became-job" => Input::BecameJob { call: CallKey(number(words[0])) },
         "effect-begun" => Input::EffectBegun { call: CallKey(number(words[0])) },
         "outcome" => {
