@@ -14,13 +14,18 @@ use session::lexicon::{Expected, Locale, read};
 fuzz_target!(|data: &[u8]| {
     let [language, others, repeat, rest @ ..] = data else { return };
     let locale = Locale::ALL[usize::from(*language) % Locale::ALL.len()];
-    let also: Vec<Locale> =
-        Locale::ALL.into_iter().enumerate().filter(|(at, _)| others >> (at % 8) & 1 == 1).map(|(_, also)| also).collect();
+    let also: Vec<Locale> = Locale::ALL
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| others >> (at % 8) & 1 == 1)
+        .map(|(_, also)| also)
+        .collect();
     let repeat_last = (repeat % 8 > 0).then_some(usize::from(repeat % 8));
     let rest = String::from_utf8_lossy(rest);
     let mut lines = rest.lines();
     let text = lines.next().unwrap_or_default();
-    let (challenge, slots): (Vec<String>, Vec<String>) = lines.map(str::to_owned).partition(|line| line.starts_with('#'));
+    let (challenge, slots): (Vec<String>, Vec<String>) =
+        lines.map(str::to_owned).partition(|line| line.starts_with('#'));
 
     let plain = Expected { slots: &slots, repeat_last: None, challenge: &[] };
     let strict = Expected { slots: &slots, repeat_last, challenge: &challenge };

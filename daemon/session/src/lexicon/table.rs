@@ -62,7 +62,15 @@ enum Figure {
 }
 
 /// By their first unit; the longest first, so that the first match is the longest.
-type Phrases<T> = BTreeMap<String, Vec<(Vec<String>, T)>>;
+type Phrases<T> = BTreeMap<String, Vec<Phrase<T>>>;
+
+#[derive(Debug)]
+struct Phrase<T> {
+    units: Vec<String>,
+    /// What is written apart from the unit before it.
+    apart: Vec<bool>,
+    value: T,
+}
 
 /// How one language says yes, no and digits. The default one has no words.
 #[derive(Debug, Default)]
@@ -96,12 +104,14 @@ impl Table {
 
     /// The longest phrase that `units` begin with: its length in units and what it says.
     pub(crate) fn longest(&self, units: &[Unit<'_>]) -> Option<(usize, Class)> {
-        longest(&self.phrases, units)
+        // What can hide a no is looked for as it is written: "是不是" asks, "是,不是" is a no.
+        let may_be_parted = |class: Class| matches!(class, Class::Deny | Class::Amend);
+        longest(&self.phrases, units, may_be_parted)
     }
 
     /// The length of the longest negation that `units` begin with.
     pub(crate) fn negation(&self, units: &[Unit<'_>]) -> Option<usize> {
-        longest(&self.negations, units).map(|(length, ())| length)
+        longest(&self.negations, units, |()| true).map(|(length, ())| length)
     }
 
     /// All of `units` in pieces. A word of a slot never hides a no or a wish in it.
@@ -231,7 +241,7 @@ impl Table {
 
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = (&[String], Class)> {
-        self.phrases.values().flatten().map(|(phrase, class)| (phrase.as_slice(), *class))
+        self.phrases.values().flatten().map(|phrase| (phrase.units.as_slice(), phrase.value))
     }
 }
 
@@ -262,20 +272,29 @@ fn class<'a>(section: &str, line: &'a str) -> Option<(&'a str, Class)> {
 
 fn insert<T>(phrases: &mut Phrases<T>, phrase: &str, value: T) {
     let phrase = normal(phrase);
-    let units: Vec<String> = cut(&phrase).iter().map(|unit| unit.text.to_owned()).collect();
+    let cut = cut(&phrase);
+    let units: Vec<String> = cut.iter().map(|unit| unit.text.to_owned()).collect();
     if let Some(first) = units.first() {
-        phrases.entry(first.clone()).or_default().push((units, value));
+        let apart = cut.iter().map(Unit::is_apart).collect();
+        phrases.entry(first.clone()).or_default().push(Phrase { units, apart, value });
     }
 }
 
-fn longest_first<T>((phrase, _): &(Vec<String>, T)) -> std::cmp::Reverse<usize> {
-    std::cmp::Reverse(phrase.len())
+fn longest_first<T>(phrase: &Phrase<T>) -> std::cmp::Reverse<usize> {
+    std::cmp::Reverse(phrase.units.len())
 }
 
-fn longest<T: Copy>(phrases: &Phrases<T>, units: &[Unit<'_>]) -> Option<(usize, T)> {
+fn longest<T: Copy>(
+    phrases: &Phrases<T>,
+    units: &[Unit<'_>],
+    may_be_parted: impl Fn(T) -> bool,
+) -> Option<(usize, T)> {
     let with_first = phrases.get(units.first()?.text)?;
-    let begins = |phrase: &[String]| {
-        phrase.len() <= units.len() && phrase.iter().zip(units).all(|(word, unit)| word == unit.text)
+    let begins = |phrase: &Phrase<T>| {
+        let said = units.get(..phrase.units.len())?;
+        let is_same = phrase.units.iter().zip(said).all(|(word, unit)| word == unit.text);
+        let is_parted = said.iter().zip(&phrase.apart).skip(1).any(|(unit, apart)| unit.is_apart() && !apart);
+        (is_same && (!is_parted || may_be_parted(phrase.value))).then_some((said.len(), phrase.value))
     };
-    with_first.iter().find(|(phrase, _)| begins(phrase)).map(|(phrase, value)| (phrase.len(), *value))
+    with_first.iter().find_map(begins)
 }

@@ -351,7 +351,7 @@ fn korean() {
 #[test]
 fn g52_chinese() {
     check(Locale::Zh, Yes, &["没错", "沒錯", "对,没错"]);
-    check(Locale::Zh, No, &["不对", "不對", "没错,不对"]);
+    check(Locale::Zh, No, &["不对", "不對", "没错,不对", "对,不对", "是。不是", "没,错了"]);
     let yes = [
         "是的",
         "对",
