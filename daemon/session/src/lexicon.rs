@@ -11,18 +11,55 @@ use crate::confirm::Reading;
 
 static EN: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::parse(include_str!("lexicon/en.txt")));
 
+/// A language with a lexicon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locale {
+    /// English.
     En,
+    /// Spanish.
     Es,
 }
+
+impl Locale {
+    /// Every language there is.
+    pub const ALL: [Self; 2] = [Self::En, Self::Es];
+
+    /// The language of a BCP 47 tag.
+    #[must_use]
+    pub fn parse(tag: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|locale| tag.split('-').next() == Some(locale.tag()))
+    }
+
+    /// Its BCP 47 tag.
+    #[must_use]
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Es => "es",
+        }
+    }
+}
+
+/// What an answer may repeat, and what it must.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Expected<'a> {
+    /// The digits, amounts and names of the question.
     pub slots: &'a [String],
+    /// The answer must have the last so many digits of a slot.
     pub repeat_last: Option<usize>,
+    /// Words that the answer must have.
     pub challenge: &'a [String],
 }
+
+/// Reads `text`, the answer to a question.
+#[must_use]
 pub fn read(_locale: Locale, _also: &[Locale], text: &str, expected: &Expected<'_>) -> Reading {
-    read_en(text, expected.slots)
+    let slots = [expected.slots, expected.challenge].concat();
+    let said = words(text);
+    match read_en(text, &slots) {
+        Reading::Yes if !expected.challenge.iter().all(|word| said.contains(word)) => Reading::Unclear,
+        reading => reading,
+    }
 }
 
 /// Reads `text`, the answer to a question whose `slots` (digits, amounts, names) it may repeat.

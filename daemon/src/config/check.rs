@@ -70,6 +70,8 @@ impl Check<'_> {
             },
             speech: self.speech(&raw),
             gate: Gate {
+                asking: self.asking(&raw),
+                limits: self.limits(&raw),
                 deadline: self.seconds("gate.deadline_s", raw.gate.deadline_s, 5..=300),
                 grant: self.seconds("gate.grant_s", raw.gate.grant_s, 5..=60),
                 attempts: u8::try_from(self.whole("gate.attempts", raw.gate.attempts, 1..=5))
@@ -335,7 +337,7 @@ impl Check<'_> {
             zones.insert(name.clone(), SimZone { temp_c, humidity });
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
-        Hal { board: self.choice("hal.board", &raw.hal.board, &boards) }
+        Hal { board: self.choice("hal.board", &raw.hal.board, &boards), button: self.button(raw) }
     }
 
     fn log(&mut self, raw: &Raw) -> Log {
@@ -360,7 +362,7 @@ impl Check<'_> {
 
     // One value.
 
-    fn whole(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> i64 {
+    pub(super) fn whole(&mut self, key: &str, value: i64, range: RangeInclusive<i64>) -> i64 {
         if !range.contains(&value) {
             self.wrong(key, &format!("{}..={}", range.start(), range.end()));
         }
@@ -398,7 +400,7 @@ impl Check<'_> {
     }
 
     /// The choice that `text` names; the first one stands in for a wrong one.
-    fn choice<T: Clone>(&mut self, key: &str, text: &str, choices: &[(&str, T)]) -> T {
+    pub(super) fn choice<T: Clone>(&mut self, key: &str, text: &str, choices: &[(&str, T)]) -> T {
         match choices.iter().find(|(name, _)| *name == text) {
             Some((_, choice)) => choice.clone(),
             None => {
@@ -425,7 +427,7 @@ impl Check<'_> {
         self.wrong(key, &expected);
     }
 
-    fn path(&self, key: &str, text: &str) -> Option<PathBuf> {
+    pub(super) fn path(&self, key: &str, text: &str) -> Option<PathBuf> {
         (!text.is_empty()).then(|| self.resolve(key, text))
     }
 
