@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use audio::{Engine, Stepper};
-use hal::Lane;
+use hal::{Lane, PushButton};
 use session::Session;
 use tokio::sync::mpsc;
 use tools::{ToolSet, ToolSetBuilder};
@@ -16,7 +16,7 @@ use crate::clip::store::{Fetch, Store, Web};
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
 use crate::config::{
-    CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, EngageMode, ProcessEnv, SpeechEngine,
+    CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, ProcessEnv, SpeechEngine,
 };
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
@@ -29,6 +29,7 @@ use crate::provider::{
     schema_cautions,
 };
 use crate::records::{Keeper, RecordFile};
+use crate::screen::Screens;
 use crate::speech::Speech;
 use crate::switch::Switch;
 use crate::toolbox::Toolbox;
@@ -36,12 +37,22 @@ use crate::tooling::{self, Tooling};
 use crate::voice::Voice;
 use crate::watch::{Observer, Watchers};
 
+mod figures;
 mod offer;
 
 pub use offer::tool_set;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
 pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
+
+/// What a person can agree with beside their voice, and the configuration does not bring.
+#[derive(Clone, Debug, Default)]
+pub struct Surfaces {
+    /// Where a screen may come.
+    pub screens: Screens,
+    /// A button; that of the configuration if `None`.
+    pub button: Option<Arc<PushButton>>,
+}
 
 /// What keeps a configuration without faults from running. Each names the thing, the value and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +127,7 @@ pub struct Assembly<'a> {
     devices: Option<(audio::Source, audio::Sink)>,
     fetch: Arc<dyn Fetch>,
     switch: Switch,
+    surfaces: Surfaces,
     end_with_session: bool,
 }
 
@@ -136,6 +148,7 @@ impl<'a> Assembly<'a> {
             devices: None,
             fetch: Arc::new(Web::default()),
             switch: Switch::default(),
+            surfaces: Surfaces::default(),
             end_with_session: false,
         }
     }
@@ -198,6 +211,13 @@ impl<'a> Assembly<'a> {
         self
     }
 
+    /// Lets people agree on these too.
+    #[must_use]
+    pub fn surfaces(mut self, surfaces: Surfaces) -> Self {
+        self.surfaces = surfaces;
+        self
+    }
+
     /// Has clips of the web from `fetch`.
     #[must_use]
     pub fn clips_by(mut self, fetch: Arc<dyn Fetch>) -> Self {
@@ -249,9 +269,12 @@ impl<'a> Assembly<'a> {
             mut observers,
             fetch,
             switch,
+            surfaces: Surfaces { screens, button },
             ..
         } = self;
         let end_with_session = self.end_with_session;
+        // Who brings ends of their own knows what they are.
+        let hears_the_room = self.devices.is_some();
         // Who brings an identity keeps nothing unless told where.
         let state = match &identity {
             Some(_) => config.state.dir.clone(),
@@ -268,7 +291,7 @@ impl<'a> Assembly<'a> {
             observers.push(Box::new(file.map_err(AssemblyError::Records)?));
         }
         let watchers = Watchers::new(observers, tooling.clone(), Keeper::new(tooling.clone(), &config));
-        let mut toolbox = Toolbox::new(tooling.clone(), identity.clone());
+        let mut toolbox = Toolbox::new(tooling.clone(), identity.clone()).locale(config.gate.asking.locale);
         let mut gate_log = None;
         let mut journal = None;
         if let Some(state) = &state {
@@ -287,7 +310,15 @@ impl<'a> Assembly<'a> {
                  against being done twice, or halfway, across a crash"
             );
         }
-        let session = Session::new(session_config(&config), Box::new(toolbox.catalog()), seed());
+        let button = match button {
+            None => offer::button(&config, lane)?,
+            some => some,
+        };
+        let mut settings = figures::session_config(&config);
+        settings.gate.button = button.is_some();
+        settings.gate.own_microphone |= hears_the_room;
+        figures::cautions(&settings.gate, &config, &tools).iter().for_each(|text| tracing::warn!("{text}"));
+        let session = Session::new(settings, Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
                 WireLog::new(dir).map_err(|cause| AssemblyError::WireLog { dir: dir.clone(), cause })
@@ -318,6 +349,8 @@ impl<'a> Assembly<'a> {
             speech,
             clips,
             switch,
+            screens,
+            button,
             watchers,
             end_with_session,
         })
@@ -396,23 +429,6 @@ pub fn speech(config: &Config) -> Speech {
     }
 }
 
-fn session_config(config: &Config) -> session::Config {
-    let mut settings = session::Config {
-        engage: match config.engage.mode {
-            EngageMode::Always => session::Engage::Always,
-            EngageMode::Voice => session::Engage::Voice { idle_after: config.engage.idle_after },
-        },
-        preroll_max: config.engage.preroll,
-        barge_in_min_speech: config.barge_in.min_speech,
-        max_follow_ups: config.tools.profile.max_follow_ups(),
-        ..session::Config::default()
-    };
-    settings.gate.deadline = config.gate.deadline;
-    settings.gate.grant = config.gate.grant;
-    settings.gate.attempts = u32::from(config.gate.attempts);
-    settings
-}
-
 /// What a link needs of the configuration, but for the key.
 ///
 /// # Errors
@@ -475,15 +491,6 @@ mod tests {
             ),
         ] {
             assert_eq!(chain(&fault), text);
-        }
-    }
-    #[test]
-    fn row_58_the_profile_of_the_configuration_is_the_cap_of_the_session() {
-        for (profile, cap) in [("default", 6), ("voxa", 3)] {
-            let set = vec![format!("tools.profile={profile}")];
-            let loaded = Config::load(&crate::config::Sources { set, ..Default::default() });
-            let config = loaded.expect("it is one of the two").config;
-            assert_eq!(session_config(&config).max_follow_ups, cap, "{profile}");
         }
     }
 }

@@ -16,12 +16,14 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 use units::{Db, Hz, Instant};
 
+use crate::button::Presses;
 use crate::clip::store::Store;
 use crate::clock::Clock;
 use crate::dial::Dialer;
 use crate::gate_log::GateLog;
 use crate::journal::Journal;
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
+use crate::screen::Screens;
 use crate::speech::Speech;
 use crate::supervise::{self, Watchdog};
 use crate::switch::{Flips, Switch};
@@ -71,6 +73,10 @@ pub struct Driver {
     pub clips: Store,
     /// The owner's switch of the microphone.
     pub switch: Switch,
+    /// Where a screen may come on which a person is asked.
+    pub screens: Screens,
+    /// The button that a person agrees with, if the device has one.
+    pub button: Option<Arc<hal::PushButton>>,
     /// Who watches.
     pub watchers: Watchers,
     /// End when the session has ended, as the demo does; a daemon goes on.
@@ -107,6 +113,8 @@ enum Wake {
     Switch(bool),
     /// What the model should know of calls before the restart.
     Left(String),
+    Screen(Input),
+    Press(bool),
     Deadline,
     Beat,
 }
@@ -118,6 +126,7 @@ struct Running {
     dial_next: Option<Option<String>>,
     sounds: Sounds,
     flips: Flips,
+    presses: Presses,
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
@@ -134,6 +143,7 @@ impl Driver {
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Ended, DriverError> {
         let mut running = Running {
             flips: self.switch.flips(),
+            presses: Presses::of(self.button.clone()),
             driver: self,
             link: None,
             dial_next: None,
@@ -176,6 +186,8 @@ impl Running {
                 Wake::Link(event) => self.on_link(event),
                 Wake::Tool(told) => self.on_tool(told),
                 Wake::Switch(on) => self.command(Command::Mute(!on)),
+                Wake::Screen(report) => self.feed(report),
+                Wake::Press(down) => self.feed(Input::Button { down }),
                 Wake::Sound(ready) => self.on_sound(ready),
                 Wake::Left(text) => self.feed(Input::Note { text }),
                 Wake::Deadline => self.feed(Input::Timeout),
@@ -205,6 +217,8 @@ impl Running {
             biased;
             () = stop => Wake::Stop,
             on = self.flips.next() => Wake::Switch(on),
+            down = self.presses.next() => Wake::Press(down),
+            report = self.driver.screens.report() => Wake::Screen(report),
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.told() => Wake::Tool(finished),
@@ -263,8 +277,8 @@ impl Running {
             Output::Flush => self.flush(),
             Output::Run(permit) => self.driver.toolbox.dispatch(permit),
             Output::Cancel { call } => self.driver.toolbox.cancel(call),
-            // The session shows none before it is told of a screen.
-            Output::Sheet(_) | Output::SheetClosed { .. } => {}
+            Output::Sheet(sheet) => self.driver.screens.show(sheet),
+            Output::SheetClosed { pending } => self.driver.screens.close(pending),
             Output::Event(event) => self.show(now, &Moment::Event(&event)),
             Output::Notice(notice) => {
                 if let Some(log) = &mut self.driver.gate_log {
@@ -372,6 +386,7 @@ impl Running {
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
             Told::Event(event) => self.show(now, &Moment::Event(&event)),
+            Told::Superseded(call, summary) => self.feed(Input::Superseded { call, summary }),
             Told::Done(call, mut outcome) => {
                 if let Some(log) = &mut self.driver.gate_log {
                     log.on_outcome(call, &outcome);

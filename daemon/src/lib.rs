@@ -30,6 +30,8 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
+mod button;
+mod challenge;
 mod cli;
 pub mod clip;
 pub mod clock;
@@ -44,6 +46,7 @@ pub mod identity;
 pub mod journal;
 pub mod provider;
 pub mod records;
+pub mod screen;
 pub mod sound;
 pub mod speech;
 pub mod supervise;
@@ -60,10 +63,13 @@ use std::sync::Arc;
 
 use tools::ToolSetBuilder;
 
+use assembly::Surfaces;
+
 /// The daemon, with what an integrator adds to it.
 #[derive(Default)]
 pub struct Daemon {
     extend: Vec<Box<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>>,
+    surfaces: Surfaces,
 }
 
 impl Daemon {
@@ -80,6 +86,20 @@ impl Daemon {
         self
     }
 
+    /// Lets people be asked on the screen that comes to `screens`. Keep a clone, and [`screen::Screens::attach`] where you draw.
+    #[must_use]
+    pub fn screens(mut self, screens: screen::Screens) -> Self {
+        self.surfaces.screens = screens;
+        self
+    }
+
+    /// Lets people agree with this button, whatever `hal.button` says.
+    #[must_use]
+    pub fn button(mut self, button: hal::PushButton) -> Self {
+        self.surfaces.button = Some(Arc::new(button));
+        self
+    }
+
     /// Does what the command line of this process says.
     ///
     /// 0: ended as asked; 1: a demo or a tool did not do what it should; 2: wrong arguments; 70: internal error; 78: wrong configuration.
@@ -88,16 +108,17 @@ impl Daemon {
         // Two providers compiled in by somebody else's dependency would make rustls panic at the first connection. The
         // only way this fails is that one was installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let extend = self.extend;
+        let Self { extend, surfaces } = self;
         let extend: assembly::Extend =
             Arc::new(move |builder| extend.iter().fold(builder, |builder, add| add(builder)));
         // A panic here is a bug of ours: it is on standard error already, and the process must not go on half-dead.
-        catch_unwind(AssertUnwindSafe(|| cli::main(extend))).unwrap_or(ExitCode::from(cli::EXIT_INTERNAL))
+        catch_unwind(AssertUnwindSafe(|| cli::main(extend, surfaces)))
+            .unwrap_or(ExitCode::from(cli::EXIT_INTERNAL))
     }
 }
 
 impl std::fmt::Debug for Daemon {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Daemon").field("extensions", &self.extend.len()).finish()
+        f.debug_struct("Daemon").field("extensions", &self.extend.len()).finish_non_exhaustive()
     }
 }

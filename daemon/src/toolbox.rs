@@ -5,23 +5,29 @@
 mod deliveries;
 mod mailbox;
 mod once;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use session::lexicon::Locale;
 use session::{
     Catalog, ClientEvent, Consent, Effect, Intent, OnBargeIn, Outcome, OutcomeStatus, Permit, PreCall,
     Prepared, ToolSpec, UndoCall,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tools::{CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet, ToolView};
+use tools::{
+    Agreement, CallControl, CallInfo, CallNotice, Cx, ErasedTool, Shaped, Status, ToolSet, ToolView,
+};
 use tracing::error;
 use units::CallKey;
 
 use self::deliveries::Deliveries;
 use self::mailbox::Mailbox;
+use crate::challenge;
 use crate::identity::{self, Identity};
 use crate::journal::Journal;
 use crate::speech;
@@ -42,6 +48,8 @@ pub enum Told {
     Note(CallKey, String),
     /// It ended.
     Done(CallKey, Outcome),
+    /// It would do something else by now than what a person agreed to: this. Nothing was done.
+    Superseded(CallKey, String),
 }
 
 /// The tools, and the calls that are running.
@@ -50,7 +58,8 @@ pub struct Toolbox {
     identity: Identity,
     journal: Option<Arc<Journal>>,
     view: SharedView,
-    running: JoinSet<(CallKey, Shaped)>,
+    locale: Locale,
+    running: JoinSet<(CallKey, Ended)>,
     controls: BTreeMap<CallKey, CallControl>,
     mailbox: Arc<Mailbox>,
     deliveries: Deliveries,
@@ -65,6 +74,7 @@ impl Toolbox {
             view: SharedView::default(),
             identity,
             journal: None,
+            locale: Locale::En,
             running: JoinSet::new(),
             controls: BTreeMap::new(),
             mailbox: Arc::default(),
@@ -79,10 +89,22 @@ impl Toolbox {
         self
     }
 
+    /// Has answers in this language.
+    #[must_use]
+    pub const fn locale(mut self, locale: Locale) -> Self {
+        self.locale = locale;
+        self
+    }
+
     /// What the session may know of these tools.
     #[must_use]
     pub fn catalog(&self) -> Shelf {
-        Shelf { tools: self.tools.clone(), identity: self.identity.clone(), view: self.view.clone() }
+        Shelf {
+            tools: self.tools.clone(),
+            identity: self.identity.clone(),
+            view: self.view.clone(),
+            locale: self.locale,
+        }
     }
 
     /// Which tools the model may see; all of them until somebody says otherwise.
@@ -105,14 +127,7 @@ impl Toolbox {
             // conversation whose tools are others; it is answered all the same.
             error!(tool = permit.name(), "a permitted tool is not in the toolbox");
             let body = json!({"status": "error", "error": format!("the {} tool failed", permit.name())});
-            let shaped = Shaped {
-                status: Status::Error,
-                body,
-                events: Vec::new(),
-                clip_after: None,
-                silent_ok: false,
-            };
-            self.running.spawn(async move { (call, shaped) });
+            self.running.spawn(async move { (call, Ended::Done(failed(body))) });
             return;
         };
         let key = permit.grant().map(|grant| self.identity.idempotency_key(grant, permit.digest()));
@@ -162,10 +177,14 @@ impl Toolbox {
                 biased;
                 notice = self.mailbox.take() => return notice.into(),
                 Some(done) = self.running.join_next() => match done {
-                    Ok((call, shaped)) => {
+                    Ok((call, ended)) => {
                         self.controls.remove(&call);
-                        self.deliveries.on_done(call, shaped.status == Status::Success);
-                        return Told::Done(call, outcome(call, shaped));
+                        let well = matches!(&ended, Ended::Done(shaped) if shaped.status == Status::Success);
+                        self.deliveries.on_done(call, well);
+                        return match ended {
+                            Ended::Done(shaped) => Told::Done(call, outcome(call, shaped)),
+                            Ended::Superseded(summary) => Told::Superseded(call, summary),
+                        };
                     }
                     // `run` catches a tool's panic; this is one of our own around it. The session's deadline answers.
                     Err(cause) => error!(%cause, "a call's task ended by itself"),
@@ -218,6 +237,10 @@ pub async fn run_alone(tools: &ToolSet, identity: &Identity, permit: Permit) -> 
             Told::Event(event) => events.push(event),
             Told::Line(_, text) => lines.push(text),
             Told::Note(_, text) => notes.push(text),
+            Told::Superseded(_, summary) => {
+                let error = "what would be done has changed since it was agreed to; nothing was done";
+                return Trial::refused(json!({"status": "error", "error": error, "it_would_be": summary}));
+            }
             Told::Done(_, mut outcome) => {
                 events.append(&mut outcome.events);
                 return Trial { outcome, events, became_job, lines, notes };
@@ -238,18 +261,53 @@ impl From<CallNotice> for Told {
     }
 }
 
-/// The one way to a tool's body. The arguments are the permit's: those that were checked and agreed to.
+/// How a dispatched call ended.
+enum Ended {
+    Done(Shaped),
+    /// What was agreed to does not hold any more. In the words of its gate, as things are.
+    Superseded(String),
+}
+
+/// The one way to a tool's body. The arguments are the permit's: those that were checked and agreed to. What a person agreed to
+/// is looked at once more where the tool says how, before anything is done or written down.
 async fn run(
     tool: ErasedTool,
     permit: Permit,
     key: Option<String>,
     journal: Option<Arc<Journal>>,
     cx: Cx,
-) -> Shaped {
-    match key {
+) -> Ended {
+    if let Some(agreed) = permit.summary()
+        && let Some(looking) = tool.recheck(permit.args().clone(), cx.clone())
+    {
+        match looking.await {
+            Ok(sentence) if sentence == agreed => {}
+            Ok(sentence) => match sentence_fault(&sentence) {
+                None => return Ended::Superseded(sentence),
+                Some(fault) => {
+                    error!(tool = tool.name(), fault, "what it would do cannot be asked about");
+                    let body =
+                        json!({"status": "error", "error": format!("the {} tool failed", tool.name())});
+                    return Ended::Done(failed(body));
+                }
+            },
+            Err(shaped) => return Ended::Done(shaped),
+        }
+    }
+    Ended::Done(match key {
         Some(key) => once::run(journal, tool, permit, key, cx).await,
         None => tool.run(permit.args().clone(), cx).await,
-    }
+    })
+}
+
+fn failed(body: Value) -> Shaped {
+    Shaped { status: Status::Error, body, events: Vec::new(), clip_after: None, silent_ok: false }
+}
+
+/// What keeps a sentence from being read aloud.
+fn sentence_fault(sentence: &str) -> Option<String> {
+    let char = speech::unspeakable(sentence)?;
+    Some(format!("the sentence to be read aloud holds {char:?}, which a voice cannot say: leave it out"))
 }
 
 fn outcome(call: CallKey, shaped: Shaped) -> Outcome {
@@ -277,6 +335,7 @@ pub struct Shelf {
     tools: Tooling,
     identity: Identity,
     view: SharedView,
+    locale: Locale,
 }
 
 /// Which tools the model may see, for whoever shows and hides them. Clones are one. Tools that come later are seen as
@@ -310,7 +369,7 @@ impl Catalog for Shelf {
     fn prepare(&self, name: &str, args: &Value) -> Result<Prepared, String> {
         let tools = self.tools.current();
         let tool = tools.find(name).ok_or_else(|| format!("There is no tool named {name}."))?;
-        prepare(tool, &self.identity, args)
+        prepare_for(tool, &self.identity, args, self.locale)
     }
 
     fn undo(&self, name: &str, args: &Value) -> Option<UndoCall> {
@@ -330,6 +389,7 @@ impl Catalog for Shelf {
 /// The facts of a tool, as the session takes them.
 #[must_use]
 pub fn spec(tool: &ErasedTool) -> ToolSpec {
+    let asking = tool.asking().unwrap_or_default();
     ToolSpec {
         name: tool.name().to_owned(),
         effect: match tool.effect() {
@@ -340,8 +400,14 @@ pub fn spec(tool: &ErasedTool) -> ToolSpec {
             tools::Effect::Outbound => Effect::Outbound,
         },
         ungated: tool.ungated().is_some(),
-        consent: Consent::Voice,
-        repeat_last: None,
+        consent: match asking.by {
+            Agreement::Voice => Consent::Voice,
+            Agreement::Touch => Consent::Touch,
+            Agreement::Button => Consent::Button,
+            Agreement::VoiceOrTouch => Consent::VoiceOrTouch,
+            Agreement::Both => Consent::VoiceAndTouch,
+        },
+        repeat_last: asking.repeat_last,
         needs_result_now: tool.needs_result_now(),
         timeout: tool.timeout(),
         ends_session: tool.ends_session(),
@@ -365,42 +431,29 @@ pub fn spec(tool: &ErasedTool) -> ToolSpec {
     }
 }
 
-/// Checks `args` and renders what the gate needs of them.
+/// Checks `args` and renders what the gate needs of them, for a person who answers in English.
 ///
 /// # Errors
 /// One text for the model that names every fault.
 pub fn prepare(tool: &ErasedTool, identity: &Identity, args: &Value) -> Result<Prepared, String> {
+    prepare_for(tool, identity, args, Locale::En)
+}
+
+fn prepare_for(
+    tool: &ErasedTool,
+    identity: &Identity,
+    args: &Value,
+    locale: Locale,
+) -> Result<Prepared, String> {
     let args = tool.prepare(args)?;
     let schema = tools::canonical(tool.schema());
     let digest = identity.digest(tool.name(), &schema, &tools::canonical(&args));
     let summary = tool.summary(&args).transpose()?;
-    if let Some(char) = summary.as_deref().and_then(speech::unspeakable) {
-        return Err(format!(
-            "the sentence to be read aloud holds {char:?}, which a voice cannot say: leave it out"
-        ));
+    if let Some(fault) = summary.as_deref().and_then(sentence_fault) {
+        return Err(fault);
     }
     let slots = tool.slots(&args)?;
-    let nonce = identity::nonce();
-    Ok(Prepared { args, digest, summary, slots, challenge: Vec::new(), nonce })
-}
-
-#[cfg(test)]
-mod tests {
-    use tools::{Gate, ToolResult};
-
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_read_aloud_is_said_of_the_sentence_whoever_wrote_it() {
-        // The arguments are empty: the character is the tool's own.
-        let schema = json!({"type": "object", "properties": {}});
-        let tool = ErasedTool::dynamic("stamp", "Stamps the form.", schema, |_: Value, _: Cx| async {
-            ToolResult::ok("It is stamped.")
-        });
-        let tool = tool.gate(Gate::voice(|_: &Value| "Stamp █.".to_owned()));
-        let tools = ToolSet::builder().tool(tool).build().expect("it is declared in full");
-        let tool = tools.find("stamp").expect("it was added");
-        let told = prepare(tool, &Identity::fixed(), &json!({})).expect_err("no voice says it");
-        assert_eq!(told, "the sentence to be read aloud holds '█', which a voice cannot say: leave it out");
-    }
+    let is_high_risk = tool.asking().is_some_and(|asking| asking.high_risk);
+    let challenge = if is_high_risk { challenge::draw(locale) } else { Vec::new() };
+    Ok(Prepared { args, digest, summary, slots, challenge, nonce: identity::nonce() })
 }

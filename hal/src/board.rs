@@ -17,6 +17,8 @@ pub struct Board {
     pub sensors: Option<Arc<Sensors>>,
     /// Things that can be switched.
     pub outputs: Option<Arc<Outputs>>,
+    /// The button that a person agrees with.
+    pub button: Option<Arc<PushButton>>,
 }
 
 /// Driver side: reads channels. Blocking; called on its lane only, one call at a time.
@@ -41,6 +43,44 @@ pub trait DigitalOut: Send {
     /// # Errors
     /// `NotFound` for a channel that is not in [`DigitalOut::channels`]; after any other error the state is unknown.
     fn set(&mut self, channel: &ChannelId, on: bool) -> Result<bool, HalError>;
+}
+
+/// Driver side: a button that a person holds to agree to something. Blocking; called on its lane only, one call at a time,
+/// every 20 ms.
+pub trait Button: Send {
+    /// Whether it is down at this moment. A press that was already over is not told of.
+    ///
+    /// # Errors
+    /// What the device or bus said. Whether it is down is not known then: what it was held for is void.
+    fn is_down(&mut self) -> Result<bool, HalError>;
+}
+
+/// Reader's side of [`Button`].
+#[derive(Clone, Debug)]
+pub struct PushButton {
+    driver: Handle<dyn Button>,
+}
+
+impl PushButton {
+    /// Puts `driver` on `lane`.
+    #[must_use]
+    pub fn attach(lane: &Lane, driver: Box<dyn Button>) -> Self {
+        Self { driver: lane.attach(driver) }
+    }
+
+    /// Whether it is down.
+    ///
+    /// # Errors
+    /// As [`Handle::call`].
+    pub async fn is_down(&self, deadline: Instant) -> Result<bool, HalError> {
+        self.driver.call(deadline, |button| button.is_down()).await
+    }
+
+    /// How the driver and its lane are doing.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.driver.health()
+    }
 }
 
 /// Tool side of [`Sensor`].

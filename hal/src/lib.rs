@@ -7,7 +7,7 @@
 //! means, never retries by itself and never lets a driver block the async side.
 //!
 //! # Contract
-//! A driver implements one capability ([`Sensor`], [`DigitalOut`]): object-safe, blocking, knowing nothing of threads.
+//! A driver implements one capability ([`Sensor`], [`DigitalOut`], [`Button`]): object-safe, blocking, knowing nothing of threads.
 //! It is attached to a [`Lane`], which is one bus: one OS thread, one call at a time, a queue of [`QUEUE`] calls. A
 //! [`Handle`] carries closures to it, each under an absolute deadline; whatever the driver does, the caller has its
 //! answer by then. A [`Board`] names what a device has: a capability it lacks is `None`.
@@ -24,6 +24,7 @@
 mod board;
 mod breaker;
 mod error;
+mod evdev;
 mod lane;
 pub mod sim;
 mod value;
@@ -32,9 +33,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use board::{Board, DigitalOut, Outputs, Sensor, Sensors};
+pub use board::{Board, Button, DigitalOut, Outputs, PushButton, Sensor, Sensors};
 pub use breaker::{BREAKER_FAILURES, BREAKER_REST_MAX, BREAKER_REST_MIN};
 pub use error::{Detail, ErrorKind, HalError, Retry};
+pub use evdev::EvdevButton;
 pub use lane::{Handle, Health, Lane, QUEUE, Stall};
 pub use value::{ChannelId, Class, Descriptor, Label, Quality, Range, Reading, Risk, Unit, Value};
 

@@ -5,6 +5,8 @@
 //! Its readings are marked [`Quality::Simulated`]. It never blocks, so it may sit on an inline lane; a hung device is
 //! rehearsed with [`Lane::stall`](crate::Lane::stall).
 
+mod button;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +17,8 @@ use crate::error::{ErrorKind, HalError};
 use crate::lane::Lane;
 use crate::lock;
 use crate::value::{ChannelId, Class, Descriptor, Label, Quality, Range, Reading, Risk, Unit, Value};
+
+pub use button::{Finger, button};
 
 /// The zones of the simulated warehouse: name, °C, % relative humidity.
 const ZONES: [(&str, f64, f64); 2] = [("cold_storage", 4.2, 85.0), ("loading_dock", 22.5, 45.0)];
@@ -92,6 +96,7 @@ pub fn warehouse_of<'a>(
     let board = Board {
         sensors: Some(Arc::new(Sensors::attach(lane, Box::new(sensor)))),
         outputs: Some(Arc::new(Outputs::attach(lane, Box::new(lamp)))),
+        button: None,
     };
     (board, control)
 }

@@ -168,6 +168,7 @@ impl Device {
             Told::Job(call) => self.feed(Input::BecameJob { call }),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
+            Told::Superseded(call, summary) => self.feed(Input::Superseded { call, summary }),
             Told::Event(_) => {}
             Told::Done(call, outcome) => self.on_done(call, outcome),
         }

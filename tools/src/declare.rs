@@ -21,11 +21,12 @@ use crate::result::{RawOutcome, ToolError};
 mod after;
 mod gate;
 mod marks;
+mod recheck;
 mod undo;
 
 pub use after::Delivered;
 pub(crate) use after::Hook;
-pub use gate::Gate;
+pub use gate::{Agreement, Asking, Gate, REPEATED_DIGITS};
 pub(crate) use gate::{ErasedGate, is_placeholder};
 pub(crate) use marks::Marks;
 pub use marks::{BUDGET_DEFAULT, OnBargeIn, Origin, PreCall};

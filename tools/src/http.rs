@@ -22,7 +22,7 @@ use tokio::time::timeout_at;
 use crate::apart::apart;
 use crate::build::BuildErrors;
 use crate::cx::Cx;
-use crate::declare::{Declaration, Effect, Gate, Origin, ToolBuilder};
+use crate::declare::{Asking, Declaration, Effect, Gate, Origin, ToolBuilder};
 use crate::result::{ToolError, ToolResult};
 use crate::secret::{Secret, redacted};
 use crate::set::{ErasedTool, ToolSet};
@@ -120,6 +120,8 @@ pub struct HttpTool {
     pub effect: Effect,
     /// Why it may.
     pub consent: Consent,
+    /// What it takes to agree, where a person is asked.
+    pub asking: Asking,
     /// The model is asked to speak as soon as the answer is there.
     pub needs_result_now: bool,
     /// What the model should do about an answer other than 2xx.
@@ -193,7 +195,9 @@ impl HttpTool {
             Consent::Ungated(reason) => tool.ungated(reason),
             Consent::Ask(confirm) => {
                 let (spoken, exact) = (confirm.clone(), confirm.clone());
-                tool.gate(Gate::voice(move |args| spoken.sentence(args)).slots(move |args| exact.slots(args)))
+                let gate =
+                    Gate::voice(move |args| spoken.sentence(args)).slots(move |args| exact.slots(args));
+                tool.gate(gate.asking(self.asking))
             }
         };
         tool.erase()

@@ -83,7 +83,8 @@ pub use build::sample::SENTENCE_CHARS_MAX;
 pub use build::{BuildError, BuildErrors, BuildWarning, ToolSetBuilder};
 pub use cx::{CallControl, CallInfo, CallNotice, Cancelled, Cx, SAID_CHARS_MAX, SAID_MAX};
 pub use declare::{
-    BUDGET_DEFAULT, Declaration, Delivered, Effect, Gate, OnBargeIn, Origin, PreCall, ToolBuilder,
+    Agreement, Asking, BUDGET_DEFAULT, Declaration, Delivered, Effect, Gate, OnBargeIn, Origin, PreCall,
+    REPEATED_DIGITS, ToolBuilder,
 };
 pub use handler::{Extract, Hal, HalMap, Handler, HasTools, Need, Tool, object, tool};
 pub use import::{ImportError, import_schema};

@@ -19,7 +19,7 @@ use crate::BoxFuture;
 use crate::args::{Checks, Unknown, mask};
 use crate::build::{BuildWarning, ToolSetBuilder};
 use crate::cx::Cx;
-use crate::declare::{Declaration, Effect, Hook, Marks, Origin, ToolBuilder, Undo};
+use crate::declare::{Asking, Declaration, Effect, ErasedGate, Hook, Marks, Origin, ToolBuilder, Undo};
 use crate::handler::HalMap;
 use crate::result::{IntoResult, RawOutcome, ToolError};
 use crate::shape::{Shaped, shape};
@@ -106,6 +106,16 @@ impl ErasedTool {
     #[must_use]
     pub fn is_gated(&self) -> bool {
         self.0.declaration.gate.is_some()
+    }
+
+    /// What it takes to agree to a call of it. `None` if nobody is asked.
+    #[must_use]
+    pub fn asking(&self) -> Option<Asking> {
+        self.0.declaration.gate.as_ref().map(|gate| gate.asking())
+    }
+
+    pub(crate) fn declared_gate(&self) -> Option<&Arc<dyn ErasedGate>> {
+        self.0.declaration.gate.as_ref()
     }
 
     /// Why nobody is asked although it is outbound, in its integrator's words.
@@ -236,6 +246,12 @@ impl ErasedTool {
             let Declaration { name, on_failure, marks, .. } = &tool.0.declaration;
             shape(name, outcome.map(|result| result.without(&marks.hidden)), on_failure.as_deref())
         })
+    }
+
+    /// What a call has come to that failed before its body was reached.
+    pub(crate) fn failed(&self, fault: ToolError) -> Shaped {
+        let Declaration { name, on_failure, .. } = &self.0.declaration;
+        shape(name, Err(fault), on_failure.as_deref())
     }
 
     /// One line for a tool that kept a person waiting. Nobody waits for a job, nor for a call from where it became one.

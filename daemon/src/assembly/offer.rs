@@ -4,14 +4,17 @@
 
 use std::sync::Arc;
 
+use hal::{EvdevButton, PushButton};
+use session::Reading;
+use session::lexicon::{Expected, read};
 use tools::device_audio::AudioKit;
 use tools::http::{HttpClient, Trust};
 use tools::kb::{KbLimits, KnowledgeBase, kb_search};
 use tools::notify::{HttpOutbox, send_notification};
-use tools::{BuildError, BuildErrors, ErasedTool, ToolSet, ToolSetBuilder};
+use tools::{Agreement, BuildError, BuildErrors, ErasedTool, ToolSet, ToolSetBuilder};
 
 use super::{AssemblyError, Bus, Extend};
-use crate::config::{Board, Config, DeclaredTool, Kb, ProcessEnv};
+use crate::config::{Asking, Board, Config, DeclaredTool, Kb, ProcessEnv, ReadBack};
 use crate::fault::chain;
 use crate::sound::{MUTE, Sound};
 use crate::speech;
@@ -77,6 +80,7 @@ pub(super) fn tools_over(
         }
     };
     faults.extend(tools.iter().filter_map(unspeakable));
+    faults.extend(tools.iter().filter_map(|tool| unaskable(tool, &config.gate.asking)));
     if faults.is_empty() { Ok(tools) } else { Err(BuildErrors(faults).into()) }
 }
 
@@ -86,6 +90,41 @@ fn unspeakable(tool: &ErasedTool) -> Option<BuildError> {
     let fault =
         format!("the sentence to be agreed to holds {char:?}, which a voice cannot say: leave it out");
     Some(BuildError { tool: tool.name().to_owned(), fault })
+}
+
+/// Words of an answer at most: "that is right".
+const ANSWER_WORDS_MAX: usize = 3;
+
+/// What keeps the question about a tool from being asked as it must be.
+fn unaskable(tool: &ErasedTool, asked: &Asking) -> Option<BuildError> {
+    let asking = tool.asking()?;
+    let fault = |fault: String| Some(BuildError { tool: tool.name().to_owned(), fault });
+    let by_model = asked.read_back == ReadBack::Model;
+    if by_model && (asking.high_risk || asking.repeat_last.is_some() || asking.by == Agreement::Button) {
+        return fault(
+            "it is high_risk, has digits repeated or takes the button, which the device itself must ask for, and \
+             gate.read_back = \"model\": leave one out"
+                .to_owned(),
+        );
+    }
+    let sentence = tool.sample_summary()?;
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let ends = (1..=ANSWER_WORDS_MAX.min(words.len())).map(|count| words[words.len() - count..].join(" "));
+    let is_answer = |end: &String| {
+        let reading = read(asked.locale, &asked.other_locales, end, &Expected::default());
+        matches!(reading, Reading::Yes | Reading::No)
+    };
+    let end = ends.into_iter().find(is_answer)?;
+    fault(format!(
+        "the sentence to be agreed to ends in {end:?}, which is an answer: its echo would answer it; word it otherwise"
+    ))
+}
+
+/// The button of the configuration, on a lane of its own.
+pub(super) fn button(config: &Config, bus: Bus) -> Result<Option<Arc<PushButton>>, AssemblyError> {
+    let Some(button) = &config.hal.button else { return Ok(None) };
+    let driver = EvdevButton::new(&button.device, button.key);
+    Ok(Some(Arc::new(PushButton::attach(&bus.lane("button")?, Box::new(driver)))))
 }
 
 /// Reads the documents that `kb_search` answers from.
@@ -280,6 +319,42 @@ mod tests {
             found,
             "tool `stamp`: the sentence to be agreed to holds '█', which a voice cannot say: leave it out"
         );
+    }
+
+    #[test]
+    fn f3_a_question_that_ends_in_an_answer_or_that_nobody_could_ask_is_a_fault() {
+        let found = |config: &str, gate: fn() -> tools::Gate<serde_json::Value>| {
+            let config = format!("[tools]\nwarehouse.enabled = false\n{config}");
+            let file = FileSource::Text("voiced.toml".into(), config);
+            let config = Config::load(&Sources { file, ..Sources::default() }).unwrap().config;
+            let extend: Extend = Arc::new(move |builder: ToolSetBuilder| {
+                let schema = json!({"type": "object", "properties": {}});
+                let act = ErasedTool::dynamic("act", "Acts when asked.", schema, |_, _| async {});
+                builder.tool(act.gate(gate()))
+            });
+            tool_set(&config, &extend, Bus::Inline).map(drop).map_err(|fault| fault.to_string())
+        };
+        let ends = |sentence: &str| {
+            format!(
+                "tool `act`: the sentence to be agreed to ends in {sentence:?}, which is an answer: its echo would answer it; word it \
+             otherwise"
+            )
+        };
+        assert_eq!(found("", || tools::Gate::voice(|_| "Open it, yes.".to_owned())), Err(ends("yes.")));
+        assert_eq!(found("", || tools::Gate::touch(|_| "Say go ahead".to_owned())), Err(ends("go ahead")));
+        assert_eq!(found("", || tools::Gate::voice(|_| "Say no!".to_owned())), Err(ends("no!")));
+        let fine = || tools::Gate::voice(|_| "Send yes to number 4.".to_owned());
+        assert_eq!(found("", fine), Ok(()));
+        let by_model = "[gate]\nread_back = \"model\"\n";
+        assert_eq!(found(by_model, fine), Ok(()));
+        for gate in [
+            || tools::Gate::voice(|_| "Open it.".to_owned()).high_risk(),
+            || tools::Gate::button(|_| "Open it.".to_owned()),
+            || tools::Gate::voice(|_| "Open 12.".to_owned()).slots(|_| vec!["12".to_owned()]).repeat_last(2),
+        ] {
+            assert!(found(by_model, gate).unwrap_err().contains("gate.read_back = \"model\""));
+            assert_eq!(found("", gate), Ok(()));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
 
 use self::gate::GateCommand;
 use self::tool_commands::ToolsCommand;
-use crate::assembly::Extend;
+use crate::assembly::{Extend, Surfaces};
 use crate::config::{Config, Faults, Loaded, Sources};
 use crate::demo;
 use crate::fault::chain;
@@ -109,13 +109,13 @@ enum AudioCommand {
 }
 
 /// Parses the arguments of this process and does what they say.
-pub(crate) fn main(extend: Extend) -> ExitCode {
+pub(crate) fn main(extend: Extend, surfaces: Surfaces) -> ExitCode {
     let Cli { sources, command } = Cli::parse();
     if let Err(cause) = crate::supervise::close_to_others() {
         note(format_args!("the environment of this process is open to what it starts: {cause}"));
     }
     match command {
-        Command::Run { keep_going } => run::run(&sources.sources(), &extend, keep_going),
+        Command::Run { keep_going } => run::run(&sources.sources(), &extend, &surfaces, keep_going),
         // It would be taken for what the demo runs with.
         Command::Demo(_) if sources.config.is_some() || !sources.set.is_empty() => {
             fail(2, "the demo brings its own configuration; leave out --config and --set")

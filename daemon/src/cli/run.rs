@@ -12,7 +12,7 @@ use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, no_voice, note, runtime};
-use crate::assembly::{Assembly, AssemblyError, Extend};
+use crate::assembly::{Assembly, AssemblyError, Extend, Surfaces};
 use crate::config::{Config, Level, Sources};
 use crate::driver::Driver;
 use crate::fault::chain;
@@ -20,7 +20,7 @@ use crate::supervise;
 use crate::switch::Switch;
 
 /// Runs the daemon until it is asked to stop.
-pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitCode {
+pub(super) fn run(sources: &Sources, extend: &Extend, surfaces: &Surfaces, keep_going: bool) -> ExitCode {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(cause) => {
@@ -37,7 +37,8 @@ pub(super) fn run(sources: &Sources, extend: &Extend, keep_going: bool) -> ExitC
             let fault = match loaded {
                 Ok(loaded) => {
                     start_log(loaded.config.log.level);
-                    match Assembly::new(loaded.config, extend).switch(switch.clone()).driver() {
+                    let assembly = Assembly::new(loaded.config, extend).surfaces(surfaces.clone());
+                    match assembly.switch(switch.clone()).driver() {
                         Ok(driver) => return serve(driver, stop, keep_going).await,
                         Err(fault) => match ends_with(&fault, keep_going) {
                             Some(code) => return fail(code, chain(&fault)),

@@ -330,7 +330,7 @@ impl Check<'_> {
             zones.insert(name.clone(), SimZone { temp_c, humidity });
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
-        Hal { board: self.choice("hal.board", &raw.hal.board, &boards) }
+        Hal { board: self.choice("hal.board", &raw.hal.board, &boards), button: self.button(raw) }
     }
 
     fn log(&mut self, raw: &Raw) -> Log {
@@ -393,7 +393,7 @@ impl Check<'_> {
     }
 
     /// The choice that `text` names; the first one stands in for a wrong one.
-    fn choice<T: Clone>(&mut self, key: &str, text: &str, choices: &[(&str, T)]) -> T {
+    pub(super) fn choice<T: Clone>(&mut self, key: &str, text: &str, choices: &[(&str, T)]) -> T {
         match choices.iter().find(|(name, _)| *name == text) {
             Some((_, choice)) => choice.clone(),
             None => {
@@ -420,7 +420,7 @@ impl Check<'_> {
         self.wrong(key, &expected);
     }
 
-    fn path(&self, key: &str, text: &str) -> Option<PathBuf> {
+    pub(super) fn path(&self, key: &str, text: &str) -> Option<PathBuf> {
         (!text.is_empty()).then(|| self.resolve(key, text))
     }
 

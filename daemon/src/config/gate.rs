@@ -10,11 +10,14 @@ use crate::records::Bounds;
 
 impl Check<'_> {
     pub(super) fn gate(&mut self, raw: &Raw) -> Gate {
+        let (asking, limits) = (self.asking(raw), self.limits(raw));
         let raw = &raw.gate;
         let attempts = self.whole("gate.attempts", raw.attempts, 1..=5);
         let megabytes = self.whole("gate.log.max_mb", raw.log.max_mb, 1..=1000).unsigned_abs();
         let keep = self.whole("gate.log.keep", raw.log.keep, 0..=100);
         Gate {
+            asking,
+            limits,
             deadline: self.seconds("gate.deadline_s", raw.deadline_s, 5..=300),
             grant: self.seconds("gate.grant_s", raw.grant_s, 5..=60),
             attempts: u8::try_from(attempts).unwrap_or_default(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 use tools::http::{Confirm, Consent, Egress, Header, HttpTool, Method, Parameters, Target};
-use tools::{Effect, SAID_CHARS_MAX};
+use tools::{Agreement, Asking, Effect, REPEATED_DIGITS, SAID_CHARS_MAX};
 
 use super::Entry;
 use super::fault::{Fault, Origin, Problem};
@@ -24,7 +24,7 @@ use read::{Place, Reader, at_of, json};
 /// The key of the tables.
 pub(super) const KEY: &str = "tool";
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 17] = [
     "name",
     "description",
     "parameters",
@@ -35,6 +35,9 @@ const KEYS: [&str; 14] = [
     "timeout_seconds",
     "effect",
     "confirm",
+    "consent",
+    "high_risk",
+    "repeat_last",
     "ungated",
     "needs_result_now",
     "on_failure",
@@ -84,6 +87,7 @@ struct Fields {
     timeout: Option<Duration>,
     effect: Effect,
     consent: Option<Consent>,
+    asking: Asking,
     needs_result_now: bool,
     on_failure: Option<String>,
     idempotent: bool,
@@ -179,6 +183,7 @@ impl Fields {
             effect: self.effect,
             // Where it is missing, a fault says so, and this is thrown away with the rest.
             consent: self.consent.unwrap_or(Consent::NotNeeded),
+            asking: self.asking,
             needs_result_now: self.needs_result_now,
             on_failure: self.on_failure,
             idempotent: self.idempotent,
@@ -224,6 +229,7 @@ fn draft(mut reader: Reader<'_>, table: &DeTable<'_>, origin: Origin) -> Draft {
         timeout: timeout(&mut reader, table),
         effect,
         consent,
+        asking: asking(&mut reader, table),
         needs_result_now: reader.switch(table, "needs_result_now").unwrap_or(true),
         on_failure: Some(text(
             &mut reader,
@@ -393,6 +399,37 @@ fn consent(
         }
     };
     (effect, consent)
+}
+
+/// What it takes to agree, where a person is asked.
+fn asking(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Asking {
+    for key in ["consent", "high_risk", "repeat_last"] {
+        if at_of(table, "confirm").is_none() {
+            reader.refuse(table, key, "`confirm` with it: nobody is asked without a sentence");
+        }
+    }
+    let by = reader.text(table, "consent").and_then(|(word, _)| {
+        let by = Agreement::parse(&word);
+        if by.is_none() {
+            reader.refuse(table, "consent", &ways_to_agree());
+        }
+        by
+    });
+    let repeat_last = reader.whole(table, "repeat_last").and_then(|digits| {
+        let digits = usize::try_from(digits).ok().filter(|digits| REPEATED_DIGITS.contains(digits));
+        if digits.is_none() {
+            let expected = format!("{}..={}", REPEATED_DIGITS.start(), REPEATED_DIGITS.end());
+            reader.refuse(table, "repeat_last", &expected);
+        }
+        digits
+    });
+    let high_risk = reader.switch(table, "high_risk").unwrap_or_default();
+    Asking { by: by.unwrap_or_default(), high_risk, repeat_last }
+}
+
+/// Every word that `consent` may be.
+pub(super) fn ways_to_agree() -> String {
+    Agreement::ALL.map(|way| format!("{:?}", way.as_str())).join(" or ")
 }
 
 fn confirm(

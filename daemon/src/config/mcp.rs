@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
-use tools::Effect;
 use tools::mcp::{Marks, Reach, ServerConfig, Template};
+use tools::{Agreement, Effect};
 
 use super::fault::{Fault, Origin, Problem};
 use super::layer::{File, convert, quoted};
 use super::locate::nearest;
 use super::schema::{Kind, name_ok};
-use super::{Entry, check, show};
+use super::{Entry, check, http_tool, show};
 use crate::speech;
 
 /// The key of the tables.
@@ -23,8 +23,24 @@ pub(super) const KEY: &str = "mcp";
 
 /// Keys of a server and of one of its tools.
 const SERVER_KEYS: [&str; 7] = ["name", "command", "url", "env", "timeout_seconds", "trusted", "tools"];
-const TOOL_KEYS: [&str; 7] =
-    ["effect", "needs_result_now", "budget_ms", "job", "confirm", "ungated", "enabled"];
+const TOOL_KEYS: [&str; 10] = [
+    "effect",
+    "needs_result_now",
+    "budget_ms",
+    "job",
+    "confirm",
+    "consent",
+    "high_risk",
+    "repeat_last",
+    "ungated",
+    "enabled",
+];
+
+/// Those that say what it takes to agree.
+const ASKING_KEYS: [&str; 3] = ["consent", "high_risk", "repeat_last"];
+
+/// [`tools::REPEATED_DIGITS`], as a file writes them.
+const REPEATED_RANGE: std::ops::RangeInclusive<i64> = 1..=10;
 
 const NAME_RULE: &str = "a name of 1..=24 characters: a-z first, then a-z, 0-9, - and _";
 
@@ -269,6 +285,21 @@ impl Reader<'_> {
                 }
                 "job" => marks.job = self.switch(&path_of, at, value).unwrap_or_default(),
                 "confirm" => marks.confirm = self.confirm(&path_of, at, value),
+                "consent" => {
+                    let word = self.text(&path_of, at, value);
+                    match word.as_deref().and_then(Agreement::parse) {
+                        Some(by) => marks.asking.by = by,
+                        None if word.is_some() => {
+                            self.refuse(&path_of, at, value, &http_tool::ways_to_agree());
+                        }
+                        None => {}
+                    }
+                }
+                "high_risk" => marks.asking.high_risk = self.switch(&path_of, at, value).unwrap_or_default(),
+                "repeat_last" => {
+                    let digits = self.whole(&path_of, at, value, REPEATED_RANGE);
+                    marks.asking.repeat_last = digits.and_then(|digits| usize::try_from(digits).ok());
+                }
                 "ungated" => {
                     marks.ungated = self.text(&path_of, at, value);
                     if marks.ungated.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
@@ -283,6 +314,13 @@ impl Reader<'_> {
                 && table.iter().any(|(key, _)| key.get_ref() == "confirm")
             {
                 self.refuse(&path_of, at, value, "one of `confirm` and `ungated`, not both");
+            }
+        }
+        let has = |name: &str| table.iter().any(|(key, _)| key.get_ref() == name);
+        for (key, value) in table.iter().filter(|_| !has("confirm")) {
+            if ASKING_KEYS.contains(&key.get_ref().as_ref()) {
+                let expected = "`confirm` with it: nobody is asked without a sentence";
+                self.refuse(&format!("{path}.{}", key.get_ref()), key.span().start, value, expected);
             }
         }
         let budget = table.iter().find(|(key, _)| key.get_ref() == "budget_ms");

@@ -16,6 +16,7 @@
 
 mod check;
 mod clips;
+mod consent;
 mod fault;
 mod gate;
 mod http_tool;
@@ -37,6 +38,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use session::Profile;
+use session::lexicon::Locale;
 use tools::http::{CallFacts, Egress};
 use units::Db;
 
@@ -244,6 +246,10 @@ pub enum SpeechEngine {
 /// `[gate]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
+    /// How a person is asked and answers.
+    pub asking: Asking,
+    /// What wears people down, or should not be possible however they answer.
+    pub limits: Limits,
     /// How long an answer is waited for once the question was heard; 5..=300 s.
     pub deadline: Duration,
     /// How long a yes stays good; 5..=60 s.
@@ -252,6 +258,43 @@ pub struct Gate {
     pub attempts: u8,
     /// What is kept of questions and approvals, in the folder for state: 1..=1000 MB a file, and 0..=100 files beside it.
     pub log: crate::gate_log::Settings,
+}
+
+/// How a person is asked and answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// The language that answers are read in.
+    pub locale: Locale,
+    /// Other languages that are spoken here.
+    pub other_locales: Vec<Locale>,
+    /// Who reads a question out.
+    pub read_back: ReadBack,
+    /// A model that put the question first and calls only after the yes may be taken at its word.
+    pub accept_preasked: bool,
+    /// Whatever `audio.capture` is, it is the room.
+    pub trust_capture: bool,
+}
+
+/// Who reads a question out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBack {
+    /// The device, with its own voice.
+    Device,
+    /// The model, word by word.
+    Model,
+}
+
+/// What wears people down, or should not be possible however they answer. Each counts for one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Questions in ten minutes that nobody agrees to; 1..=20.
+    pub proposals: u8,
+    /// Times that it is turned down in a conversation before it needs the screen; 1..=10.
+    pub declines: u8,
+    /// Times that calls may try to get past a refusal before it needs the screen; 1..=10.
+    pub violations: u8,
+    /// Calls in an hour that are agreed to; 1..=1000.
+    pub effects: u16,
 }
 
 /// `[tools]`
@@ -333,6 +376,17 @@ pub struct DeviceAudio {
 pub struct Hal {
     /// Which board.
     pub board: Board,
+    /// The button that a person agrees with; `None` where there is none.
+    pub button: Option<Button>,
+}
+
+/// `[hal.button]`, where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Button {
+    /// The input device.
+    pub device: PathBuf,
+    /// The code of its key; 1..=767.
+    pub key: u16,
 }
 
 /// Which board.

@@ -178,15 +178,38 @@ impl Default for RawSpeech {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawGate {
+    pub locale: String,
+    pub other_locales: Vec<String>,
+    pub read_back: String,
+    pub accept_preasked: bool,
+    pub trust_capture: bool,
     pub deadline_s: i64,
     pub grant_s: i64,
     pub attempts: i64,
+    pub proposals: i64,
+    pub declines: i64,
+    pub violations: i64,
+    pub effects: i64,
     pub log: RawGateLog,
 }
 
 impl Default for RawGate {
     fn default() -> Self {
-        Self { deadline_s: 45, grant_s: 15, attempts: 2, log: RawGateLog::default() }
+        Self {
+            locale: "en".into(),
+            other_locales: Vec::new(),
+            read_back: "device".into(),
+            accept_preasked: false,
+            trust_capture: false,
+            deadline_s: 45,
+            grant_s: 15,
+            attempts: 2,
+            proposals: 3,
+            declines: 2,
+            violations: 3,
+            effects: 10,
+            log: RawGateLog::default(),
+        }
     }
 }
 
@@ -346,12 +369,26 @@ impl Default for RawClips {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawHal {
     pub board: String,
+    pub button: RawButton,
     pub sim: RawSim,
 }
 
 impl Default for RawHal {
     fn default() -> Self {
-        Self { board: "sim".into(), sim: RawSim::default() }
+        Self { board: "sim".into(), button: RawButton::default(), sim: RawSim::default() }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawButton {
+    pub device: String,
+    pub key: i64,
+}
+
+impl Default for RawButton {
+    fn default() -> Self {
+        Self { device: String::new(), key: 28 }
     }
 }
 

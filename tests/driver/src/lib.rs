@@ -59,6 +59,9 @@
 //! - **The provider**: [`provider_drops`](Driver::provider_drops), [`provider_resumes`](Driver::provider_resumes),
 //!   [`provider_begins_anew`](Driver::provider_begins_anew), [`provider_leaves`](Driver::provider_leaves),
 //!   [`provider_lags`](Driver::provider_lags), [`server_cancels`](Driver::server_cancels).
+//! - **The screen and the button**: [`screen`](Driver::screen), [`sheets`](Driver::sheets), [`tap`](Driver::tap),
+//!   [`tap_after`](Driver::tap_after), [`dismiss`](Driver::dismiss), [`screen_goes`](Driver::screen_goes),
+//!   [`button`](Driver::button), [`button_goes`](Driver::button_goes), [`person_changes`](Driver::person_changes).
 //! - **The clock**: [`advance`](Driver::advance). **The device**: [`stops`](Driver::stops) and
 //!   [`restarts`](Driver::restarts).
 //!
@@ -77,8 +80,7 @@
 //! A failed expectation panics with what was seen instead; so does a script that makes no sense.
 //!
 //! # What there is not
-//! The daemon asks by voice only and takes nothing from a screen. So there are no taps, presses and open questions on a
-//! screen, and no events from an app to the agent: what an app knows reaches the model through your tools, and through
+//! There are no events from an app to the agent: what an app knows reaches the model through your tools, and through
 //! [`Driver::view`]. Effects are not written down, so a crash between two steps of one cannot be looked into.
 //!
 //! [`conformance`] runs a tool set through what every tool must stand.
@@ -93,6 +95,7 @@ mod person;
 mod provider;
 mod realtime;
 mod room;
+mod screen;
 mod script;
 mod seen;
 mod warnings;

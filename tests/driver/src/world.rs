@@ -23,6 +23,7 @@ use crate::model::Asked;
 use crate::provider::{Link, OnItsWay};
 use crate::realtime::{Adapter, Peer};
 use crate::room::Room;
+use crate::screen::Panel;
 use crate::script::{self, Script};
 use crate::warnings::Warnings;
 
@@ -50,6 +51,7 @@ pub struct Driver {
     pub(crate) begun: u32,
     pub(crate) conversation: u32,
     pub(crate) room: Room,
+    pub(crate) panel: Panel,
     pub(crate) log: Log,
     /// Every call of the model, by its handle.
     pub(crate) asked: Vec<Asked>,
@@ -112,6 +114,7 @@ impl Driver {
             begun: 0,
             conversation: 0,
             room: Room::default(),
+            panel: Panel::default(),
             log: Log::default(),
             asked: Vec::new(),
             arriving: VecDeque::new(),
@@ -131,7 +134,7 @@ impl Driver {
             warnings,
             _collecting: collecting,
         };
-        driver.feed(Input::Start);
+        driver.begin();
         driver.answer_the_dial();
         driver
     }
@@ -170,8 +173,16 @@ impl Driver {
             }
         }
         self.log.ended = None;
-        self.feed(Input::Start);
+        self.panel.clear();
+        self.begin();
         self.settle().await;
+    }
+
+    fn begin(&mut self) {
+        self.feed(Input::Start);
+        if self.config.gate.button {
+            self.feed(Input::Button { down: self.panel.pressed });
+        }
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -184,7 +195,7 @@ impl Driver {
         self.settle().await;
         while go_on(self) && self.now() < until {
             let adapter = self.realtime.as_ref().and_then(|(adapter, _)| adapter.due());
-            let wakes = [self.session.deadline(), self.room.due(), adapter, Some(until)];
+            let wakes = [self.session.deadline(), self.room.due(), self.panel.due(), adapter, Some(until)];
             let wake = wakes.into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -216,7 +227,8 @@ impl Driver {
         self.ask_for_speech();
         for _ in 0..ROUNDS {
             let now = self.now();
-            if let Some(report) = self.room.take_due(now) {
+            let report = self.room.take_due(now).or_else(|| self.panel.take_due(now));
+            if let Some(report) = report {
                 self.feed(report);
             } else if self.session.deadline().is_some_and(|deadline| deadline <= now) {
                 self.feed(Input::Timeout);
@@ -238,6 +250,10 @@ impl Driver {
             Told::Event(event) => self.show(&Moment::Event(&event)),
             Told::Line(call, text) => self.feed(Input::CallLine { call, text }),
             Told::Note(call, text) => self.feed(Input::CallNote { call, text }),
+            Told::Superseded(call, summary) => {
+                self.dispatched.remove(&call);
+                self.feed(Input::Superseded { call, summary });
+            }
             Told::Done(call, outcome) => {
                 if let Some((name, effect)) = self.dispatched.remove(&call) {
                     let done = match outcome.status {
@@ -307,7 +323,8 @@ impl Driver {
                 self.toolbox.dispatch(permit);
             }
             Output::Cancel { call } => self.toolbox.cancel(call),
-            Output::Sheet(_) | Output::SheetClosed { .. } => {}
+            Output::Sheet(sheet) => self.panel.show(now, sheet),
+            Output::SheetClosed { pending } => self.panel.close(pending),
             Output::Event(event) => self.show(&Moment::Event(&event)),
             Output::Notice(notice) => {
                 self.on_notice(&notice);

@@ -13,7 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "daemon/audio",
         &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"],
     ),
-    ("hal", &["heapless", "thiserror", "tokio", "tracing"]),
+    ("hal", &["heapless", "rustix", "thiserror", "tokio", "tracing"]),
     (
         "tools",
         &[

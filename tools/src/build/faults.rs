@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::declare::{Declaration, Effect};
+use crate::declare::{Asking, Declaration, Effect, REPEATED_DIGITS};
 use crate::handler::HalMap;
 
 /// Longest name; the limit of every live provider.
@@ -94,7 +94,8 @@ fn consent_faults(tool: &Declaration) -> Vec<String> {
         ),
         Effect::Outbound | Effect::Local | Effect::Read => {}
     }
-    if tool.gate.is_some() {
+    if let Some(gate) = &tool.gate {
+        faults.extend(asking_faults(gate.asking()));
         for name in property_names(&tool.schema) {
             let lower = name.to_ascii_lowercase();
             if CONSENT_PREFIXES.iter().any(|prefix| lower.starts_with(prefix)) {
@@ -103,6 +104,26 @@ fn consent_faults(tool: &Declaration) -> Vec<String> {
                 ));
             }
         }
+    }
+    faults
+}
+
+fn asking_faults(asking: Asking) -> Vec<String> {
+    let Asking { by, high_risk, repeat_last } = asking;
+    let mut faults = Vec::new();
+    let by_what = by.as_str();
+    if by.is_silent() && high_risk {
+        faults.push(format!(
+            "it is high risk and agreed to by {by_what}, to which no words can be said: leave one out"
+        ));
+    }
+    if by.is_silent() && repeat_last.is_some() {
+        faults.push(format!(
+            "digits are to be repeated and it is agreed to by {by_what}, to which none can be said: leave one out"
+        ));
+    }
+    if let Some(digits) = repeat_last.filter(|digits| !REPEATED_DIGITS.contains(digits)) {
+        faults.push(format!("{digits} digits are to be repeated: expected 1..=10"));
     }
     faults
 }

@@ -3,10 +3,77 @@
 //! How a person is asked before a tool runs.
 
 use std::fmt;
+use std::future::Future;
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use super::recheck::Recheck;
+use crate::BoxFuture;
+use crate::result::ToolError;
+
+/// Digits that a person can be asked to say again.
+pub const REPEATED_DIGITS: RangeInclusive<usize> = 1..=10;
+
+/// By what a person agrees to a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Agreement {
+    /// The device asks aloud, and a spoken yes agrees.
+    #[default]
+    Voice,
+    /// The screen asks, and a tap agrees.
+    Touch,
+    /// The device asks aloud, and its button, held, agrees.
+    Button,
+    /// The device asks aloud and on the screen, if there is one; the first answer counts.
+    VoiceOrTouch,
+    /// Aloud and on the screen: it takes a spoken yes and a tap.
+    Both,
+}
+
+impl Agreement {
+    /// Every one of them.
+    pub const ALL: [Self; 5] = [Self::Voice, Self::Touch, Self::Button, Self::VoiceOrTouch, Self::Both];
+
+    /// As a configuration spells it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Voice => "voice",
+            Self::Touch => "touch",
+            Self::Button => "button",
+            Self::VoiceOrTouch => "voice_or_touch",
+            Self::Both => "both",
+        }
+    }
+
+    /// The one that a configuration spells so.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agreement| agreement.as_str() == word)
+    }
+
+    /// Nothing can be said to it: no digits, and no words.
+    pub(crate) const fn is_silent(self) -> bool {
+        match self {
+            Self::Touch | Self::Button => true,
+            Self::Voice | Self::VoiceOrTouch | Self::Both => false,
+        }
+    }
+}
+
+/// What it takes to agree to a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// By what a person agrees.
+    pub by: Agreement,
+    /// A spoken answer must hold two words of chance that the device has just said.
+    pub high_risk: bool,
+    /// A spoken answer must hold the last so many digits of what the question names.
+    pub repeat_last: Option<usize>,
+}
 
 /// How a person is asked before a tool runs. Typed by the tool's arguments, so the question is rendered from the very
 /// values that will run, and the gate of another tool does not fit.
@@ -15,6 +82,8 @@ pub struct Gate<A> {
     slots: Render<A, Vec<String>>,
     /// Argument name and its value, for each that a model may have made up.
     guarded: Vec<(String, Render<A, String>)>,
+    asking: Asking,
+    recheck: Option<Recheck<A>>,
 }
 
 type Render<A, T> = Box<dyn Fn(&A) -> T + Send + Sync>;
@@ -24,7 +93,75 @@ impl<A> Gate<A> {
     /// `Send 'closed' to 0 7 7 0 0.`; the device speaks it and adds its own question. It must not end in a word that
     /// is an answer.
     pub fn voice(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
-        Self { summary: Box::new(summary), slots: Box::new(|_| Vec::new()), guarded: Vec::new() }
+        Self::by(Agreement::Voice, summary)
+    }
+
+    /// Asked on the screen and answered with a tap, which makes the call. Without a screen nobody can agree to it.
+    pub fn touch(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        Self::by(Agreement::Touch, summary)
+    }
+
+    /// Asked aloud and answered with the button of the device, held for a moment, which makes the call. Without one nobody
+    /// can agree to it.
+    pub fn button(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        Self::by(Agreement::Button, summary)
+    }
+
+    /// Asked aloud and, where there is a screen, on it; a spoken yes or a tap agrees, whichever comes first.
+    pub fn voice_or_touch(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        Self::by(Agreement::VoiceOrTouch, summary)
+    }
+
+    /// Asked aloud and on the screen; it takes a spoken yes and a tap, in any order. Without a screen nobody can agree to it.
+    pub fn both(summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        Self::by(Agreement::Both, summary)
+    }
+
+    fn by(by: Agreement, summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        Self {
+            summary: Box::new(summary),
+            slots: Box::new(|_| Vec::new()),
+            guarded: Vec::new(),
+            asking: Asking { by, ..Asking::default() },
+            recheck: None,
+        }
+    }
+
+    /// What it takes to agree, where that is known only at run time.
+    #[must_use]
+    pub fn asking(mut self, asking: Asking) -> Self {
+        self.asking = asking;
+        self
+    }
+
+    /// A spoken answer must hold two words of chance that the device says after the question and the model never reads: what a
+    /// recording, a television or a yes by chance says is no answer. Not for a gate that nothing is said to.
+    #[must_use]
+    pub fn high_risk(mut self) -> Self {
+        self.asking.high_risk = true;
+        self
+    }
+
+    /// A spoken answer must hold the last `digits` digits of a slot, 1 to 10; a yes alone is none. Not for a gate that nothing is
+    /// said to, nor for one without a slot of as many digits.
+    #[must_use]
+    pub fn repeat_last(mut self, digits: usize) -> Self {
+        self.asking.repeat_last = Some(digits);
+        self
+    }
+
+    /// Looks once more, between the agreement and the call, whether what was agreed to still holds: a price, a stock, a free
+    /// place. `recheck` renders the statement as things are at that moment. If it is not the one that was agreed to, nothing is
+    /// done and the person is asked anew, in these words. If it fails, so does the call, with nothing done.
+    ///
+    /// It takes from the time of the call. It must change nothing: it can be stopped at any moment.
+    #[must_use]
+    pub fn recheck<Fut>(mut self, recheck: impl Fn(A) -> Fut + Send + Sync + 'static) -> Self
+    where
+        Fut: Future<Output = Result<String, ToolError>> + Send + 'static,
+    {
+        self.recheck = Some(Box::new(move |args| Box::pin(recheck(args))));
+        self
     }
 
     /// The pieces that must be heard exactly: digits, amounts, names.
@@ -50,7 +187,7 @@ impl<A> Gate<A> {
 
 impl<A> fmt::Debug for Gate<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gate::voice")
+        f.debug_struct("Gate").field("asking", &self.asking).finish_non_exhaustive()
     }
 }
 
@@ -62,6 +199,10 @@ pub(crate) trait ErasedGate: Send + Sync {
     fn slots(&self, args: &Value) -> Result<Vec<String>, String>;
     /// What to tell the model about a guarded number that is a placeholder.
     fn placeholder(&self, args: &Value) -> Result<Option<String>, String>;
+    fn asking(&self) -> Asking;
+    fn has_recheck(&self) -> bool;
+    /// The statement as it would be at this moment, if that is looked at.
+    fn recheck(&self, args: &Value) -> Result<Option<BoxFuture<'static, Result<String, ToolError>>>, String>;
 }
 
 impl<A: DeserializeOwned + Serialize> ErasedGate for Gate<A> {
@@ -81,6 +222,18 @@ impl<A: DeserializeOwned + Serialize> ErasedGate for Gate<A> {
         let args = parse(args)?;
         let fake = self.guarded.iter().find(|(_, number)| is_placeholder(&number(&args)));
         Ok(fake.map(|(name, _)| format!("/{name}: this number is a dummy; ask the person for the real one")))
+    }
+
+    fn asking(&self) -> Asking {
+        self.asking
+    }
+
+    fn has_recheck(&self) -> bool {
+        self.recheck.is_some()
+    }
+
+    fn recheck(&self, args: &Value) -> Result<Option<BoxFuture<'static, Result<String, ToolError>>>, String> {
+        self.recheck.as_ref().map(|recheck| Ok(recheck(parse(args)?))).transpose()
     }
 }
 

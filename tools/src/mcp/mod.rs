@@ -106,6 +106,8 @@ pub struct Marks {
     pub job: bool,
     /// What a person is asked to agree to before it runs.
     pub confirm: Option<Template>,
+    /// What it takes to agree, where a person is asked.
+    pub asking: crate::Asking,
     /// Why nobody is asked although it acts on the world outside.
     pub ungated: Option<String>,
     /// Whether it is offered at all.
@@ -120,6 +122,7 @@ impl Default for Marks {
             budget: None,
             job: false,
             confirm: None,
+            asking: crate::Asking::default(),
             ungated: None,
             enabled: true,
         }

@@ -149,6 +149,7 @@ fn declared(
         let (asked, spoken) = ((confirm.clone(), schema.clone()), (confirm, schema.clone()));
         Gate::voice(move |args: &Value| asked.0.render(args, &asked.1).unwrap_or_default())
             .slots(move |args| spoken.0.filled(args, &spoken.1))
+            .asking(marks.asking)
     });
     let what = Arc::new(Call {
         server: Arc::clone(server),

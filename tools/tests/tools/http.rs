@@ -52,6 +52,7 @@ fn asking(url: &str) -> HttpTool {
         timeout: Duration::from_secs(8),
         effect: Effect::Read,
         consent: Consent::NotNeeded,
+        asking: tools::Asking::default(),
         needs_result_now: true,
         on_failure: None,
         idempotent: false,

@@ -59,6 +59,10 @@ impl<'a> Reader<'a> {
         self.take(table, key, Kind::Switch)?.as_bool()
     }
 
+    pub(super) fn whole(&mut self, table: &DeTable<'_>, key: &str) -> Option<i64> {
+        self.take(table, key, Kind::Whole)?.as_integer()
+    }
+
     pub(super) fn number(&mut self, table: &DeTable<'_>, key: &str) -> Option<f64> {
         self.take(table, key, Kind::Number)?.as_float()
     }

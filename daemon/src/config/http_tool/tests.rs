@@ -102,6 +102,7 @@ fn what_is_left_out_has_the_default_of_its_field() {
             timeout: Duration::from_secs(8),
             effect: Effect::Outbound,
             consent: Consent::Ungated("harmless".to_owned()),
+            asking: tools::Asking::default(),
             needs_result_now: true,
             on_failure: None,
             idempotent: false,

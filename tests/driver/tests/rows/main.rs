@@ -2,8 +2,7 @@
 
 //! The test cases of the tool runtime, by the numbers they have in its specification, against both kinds of provider.
 //!
-//! What is not here needs more than the seam between session and provider, or something that is not built: an open
-//! question on a screen (the other half of T87).
+//! What is not here needs more than the seam between session and provider.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod after;
@@ -12,6 +11,7 @@ mod calls;
 mod clips;
 mod ending;
 mod gate;
+mod gate_screen;
 mod gate_voice;
 mod interruption;
 mod link;
