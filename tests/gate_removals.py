@@ -100,11 +100,15 @@ REMOVALS = {
         "if seen_for < cx.config.gate.arming => None,",
         "if seen_for < cx.config.gate.arming && false => None,",
     ),
+    "a press that is held": (
+        f"{SRC}/confirm/gate/press.rs",
+        "        cx.timers.clear(Timer::Hold);\n        self.press = match",
+        "        self.press = match",
+    ),
     "a press after the question": (
         f"{SRC}/confirm/gate/press.rs",
-        "(Press::Unknown, true) => Press::Down { answers: None },",
-        "(Press::Unknown, true) => { cx.after(Timer::Hold, cx.config.gate.hold); "
-        "Press::Down { answers: self.waits_for_press().map(|pending| (pending, cx.now)) } }",
+        "let answers = self.waits_for_press().map(|pending| (pending, cx.now));",
+        "let answers = Some((self.last_pending, cx.now));",
     ),
 }
 
