@@ -67,7 +67,7 @@ pub fn read(locale: Locale, also: &[Locale], text: &str, expected: &Expected<'_>
         return Reading::Amend;
     }
     let is_alone = !parts.is_empty() && parts.iter().all(|part| is(part, Class::Alone));
-    let is_agreeable = contested.is_empty() && parts.iter().all(may_stand_in_a_yes);
+    let is_agreeable = parts.iter().all(may_stand_in_a_yes);
     let is_met = expected.challenge.iter().all(|word| !cut(&normal(word)).is_empty())
         && is_challenge_met(table, &challenge, &said, &parts)
         && (digits.repeat.is_none() || runs().any(|run| digits.repeats(run)));
