@@ -68,15 +68,17 @@ pub enum JournalError {
 }
 
 fn remedy(cause: &io::Error) -> &'static str {
-    match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space there",
-        io::ErrorKind::ReadOnlyFilesystem => {
-            "mount it for writing, or set state.dir to a folder that can be written"
-        }
-        io::ErrorKind::PermissionDenied => "give the folder to the daemon's user",
-        io::ErrorKind::ResourceBusy => "end the other daemon",
-        _ => "check the disk, or set state.dir to a folder that can be written",
-    }
+    let remedies: [(&[io::ErrorKind], &str); 4] = [
+        (&[io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded], "free some space there"),
+        (
+            &[io::ErrorKind::ReadOnlyFilesystem],
+            "mount it for writing, or set state.dir to a folder that can be written",
+        ),
+        (&[io::ErrorKind::PermissionDenied], "give the folder to the daemon's user"),
+        (&[io::ErrorKind::ResourceBusy], "end the other daemon"),
+    ];
+    let of_kind = remedies.iter().find(|(kinds, _)| kinds.contains(&cause.kind()));
+    of_kind.map_or("check the disk, or set state.dir to a folder that can be written", |(_, remedy)| remedy)
 }
 
 /// The journal of one state folder.

@@ -2,21 +2,28 @@
 
 //! A device that is killed at any moment: it has one order after another asked about, agreed to and printed, until somebody ends
 //! it. What it is about to do it says before, on standard output, which outlives it.
-//!
-//! `crash CONFIG NAME ORDERS`: the text of a configuration, a name that begins its orders, and how many there are.
 
 use std::cell::RefCell;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use clap::Parser;
 use e2e::Device;
 use session::{Intent, Notice, Output};
 
+#[derive(Debug, Parser)]
+struct Options {
+    /// The text of the configuration.
+    config: String,
+    /// Begins the names of its orders.
+    name: String,
+    /// How many there are.
+    orders: u64,
+}
+
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().collect();
-    let [_, config, name, orders] = &args[..] else { return ExitCode::from(2) };
-    let Ok(orders) = orders.parse::<u64>() else { return ExitCode::from(2) };
+    let Options { config, name, orders } = Options::parse();
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return ExitCode::from(1);
     };
@@ -30,7 +37,7 @@ fn main() -> ExitCode {
                 say(&format!("note {text}"));
             }
         };
-        let mut device = Device::start(config, watch).await;
+        let mut device = Device::start(&config, watch).await;
         say("up");
         for number in 0..orders {
             let next = format!("{name}x{number}");

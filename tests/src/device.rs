@@ -273,7 +273,9 @@ impl Device {
     /// Notes that the model was given, in order.
     #[must_use]
     pub fn notes(&self) -> Vec<&str> {
-        let note = |intent| if let &Intent::Note(ref text) = intent { Some(text.as_str()) } else { None };
+        fn note(intent: &Intent) -> Option<&str> {
+            if let Intent::Note(text) = intent { Some(text) } else { None }
+        }
         self.intents.iter().filter_map(note).collect()
     }
 }

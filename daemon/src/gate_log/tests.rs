@@ -133,6 +133,12 @@ fn a_record_that_was_changed_added_or_removed_shows() {
             assert_eq!(judged(&removed), [n + 1], "removed {n}");
         }
     }
+    // Before the next run begins, a line may be torn: but not one that this run did not find torn.
+    written(&scratch, 1);
+    let again = fs::read_to_string(scratch.path()).unwrap();
+    let mut garbled: Vec<&str> = again.lines().collect();
+    garbled[lines.len() - 1] = "{}";
+    assert_eq!(judged(&garbled), [lines.len()]);
     let verdict = verify(&[lines[3..].join("\n").into_bytes()]);
     assert!(verdict.is_continued && verdict.breaks.is_empty(), "nothing is known of what is before");
 }

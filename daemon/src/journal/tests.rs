@@ -122,6 +122,8 @@ struct Inside {
     /// Bytes that fit; `None` is no end.
     room: Option<usize>,
     replaced: u32,
+    /// Appending writes all, and says that it may not be on the disk.
+    is_unsure: bool,
     /// Appending waits for this one.
     stuck: Option<std::sync::mpsc::Receiver<()>>,
 }
@@ -150,7 +152,7 @@ impl Disk for Bench {
         let mut inside = self.0.lock().unwrap();
         let room = inside.room.map_or(bytes.len(), |room| room.saturating_sub(inside.bytes.len()));
         inside.bytes.extend(&bytes[..room.min(bytes.len())]);
-        if room < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        if room < bytes.len() || inside.is_unsure { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -278,6 +280,17 @@ async fn a_full_disk_refuses_and_leaves_no_record_of_what_was_not_done() {
         assert_eq!((contents.damaged.len(), contents.torn_bytes), (0, 0), "{room}: what was torn is gone");
         assert_eq!(bench.states("K2"), Some(State::Begun));
     }
+}
+
+#[tokio::test]
+async fn a_record_that_may_not_be_on_the_disk_is_taken_back_at_once() {
+    let bench = Bench::default();
+    let (journal, _) = start(&bench);
+    journal.intend("K1", "send_text").await.unwrap();
+    bench.0.lock().unwrap().is_unsure = true;
+    assert!(journal.begin("K1", "send_text").await.is_err());
+    journal.flush(Duration::from_secs(5)).await;
+    assert_eq!(bench.states("K1"), Some(State::Intended), "the power may go before anything else is written");
 }
 
 #[tokio::test(start_paused = true)]

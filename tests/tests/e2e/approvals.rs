@@ -186,11 +186,11 @@ fn the_whole_daemon_keeps_what_was_agreed_to_and_tells_the_model_of_what_was_lef
         .run();
     seen.assert_clean();
     let [delivery] = &seen.deliveries[..] else { panic!("not one delivery: {:?}", seen.deliveries) };
-    let events = events(scratch.path());
-    // What was logged before the cut may or may not have come to the disk.
-    let restart = events.iter().position(|event| event == "call.unknown").unwrap_or_default();
+    let mut events = events(scratch.path());
+    let opened = events.iter().rposition(|event| event == "log.opened").expect("each run begins with it");
+    events.drain(..opened);
     let place = |name: &str| {
-        let place = events[restart..].iter().position(|event| event == name);
+        let place = events.iter().position(|event| event == name);
         place.unwrap_or_else(|| panic!("{name} is not among {events:?}"))
     };
     let story = ["call.unknown", "gate.presented", "gate.evidence", "gate.spent", "call.run", "call.ended"];
