@@ -6,12 +6,13 @@ use session::lexicon::Locale;
 
 /// Words that a voice says well and a listener tells apart, none of which is part of an answer in any language.
 const WORDS: [&str; 64] = [
-    "amber", "anchor", "apple", "autumn", "bamboo", "banjo", "basket", "beaver", "bottle", "butter", "cactus", "camel",
-    "candle", "canyon", "castle", "cherry", "copper", "cotton", "dolphin", "dragon", "eagle", "falcon", "feather",
-    "forest", "garden", "ginger", "guitar", "hammer", "harbor", "helmet", "honey", "island", "ivory", "jacket",
-    "jungle", "kettle", "ladder", "lantern", "lemon", "magnet", "marble", "meadow", "mirror", "monkey", "ocean",
-    "orange", "paper", "pencil", "pepper", "planet", "pocket", "purple", "rabbit", "ribbon", "rocket", "saddle",
-    "silver", "spider", "tiger", "tunnel", "turtle", "velvet", "window", "yellow",
+    "amber", "anchor", "apple", "autumn", "bamboo", "banjo", "basket", "beaver", "bottle", "butter",
+    "cactus", "camel", "candle", "canyon", "castle", "cherry", "copper", "cotton", "dolphin", "dragon",
+    "eagle", "falcon", "feather", "forest", "garden", "ginger", "guitar", "hammer", "harbor", "helmet",
+    "honey", "island", "ivory", "jacket", "jungle", "kettle", "ladder", "lantern", "lemon", "magnet",
+    "marble", "meadow", "mirror", "monkey", "ocean", "orange", "paper", "pencil", "pepper", "planet",
+    "pocket", "purple", "rabbit", "ribbon", "rocket", "saddle", "silver", "spider", "tiger", "tunnel",
+    "turtle", "velvet", "window", "yellow",
 ];
 
 /// Two different ones for an answer in this language: words, or digits where an English word would not be understood.
@@ -61,6 +62,8 @@ mod tests {
             seen.extend(drawn);
         }
         assert_eq!(seen.len(), WORDS.len());
-        assert!(draw(Locale::Es).iter().all(|digit| digit.len() == 1 && digit.as_bytes()[0].is_ascii_digit()));
+        assert!(
+            draw(Locale::Es).iter().all(|digit| digit.len() == 1 && digit.as_bytes()[0].is_ascii_digit())
+        );
     }
 }

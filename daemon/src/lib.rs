@@ -110,7 +110,8 @@ impl Daemon {
         let extend: assembly::Extend =
             Arc::new(move |builder| extend.iter().fold(builder, |builder, add| add(builder)));
         // A panic here is a bug of ours: it is on standard error already, and the process must not go on half-dead.
-        catch_unwind(AssertUnwindSafe(|| cli::main(extend, surfaces))).unwrap_or(ExitCode::from(cli::EXIT_INTERNAL))
+        catch_unwind(AssertUnwindSafe(|| cli::main(extend, surfaces)))
+            .unwrap_or(ExitCode::from(cli::EXIT_INTERNAL))
     }
 }
 

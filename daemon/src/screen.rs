@@ -199,7 +199,8 @@ impl State {
 
     /// What the screen is told next: what is over, then what is to be shown.
     fn next(&mut self) -> Option<ScreenEvent> {
-        let over = self.given.iter().find(|given| !self.open.iter().any(|open| open.pending == **given)).copied();
+        let over =
+            self.given.iter().find(|given| !self.open.iter().any(|open| open.pending == **given)).copied();
         if let Some(over) = over {
             self.given.remove(&over);
             return Some(ScreenEvent::Closed(over));
@@ -298,7 +299,10 @@ mod tests {
         second.shown(PendingId(3));
         drop(first);
         let reports = [reported(&screens), reported(&screens), reported(&screens), reported(&screens)];
-        assert_eq!(reports, [there(false), there(true), Some(Input::SheetShown { pending: PendingId(3) }), None]);
+        assert_eq!(
+            reports,
+            [there(false), there(true), Some(Input::SheetShown { pending: PendingId(3) }), None]
+        );
     }
 
     #[test]
@@ -322,11 +326,14 @@ mod tests {
         let screens = Screens::default();
         let screen = screens.attach();
         let mut told = format!("{screens:?} {screen:?} {:?}", ScreenEvent::Sheet(sheet(0)));
-        told += &format!("{:?}", Input::SheetAnswered {
-            nonce: Nonce::new(SECRET),
-            answer: SheetAnswer::Confirm,
-            shown_for: Duration::ZERO,
-        });
+        told += &format!(
+            "{:?}",
+            Input::SheetAnswered {
+                nonce: Nonce::new(SECRET),
+                answer: SheetAnswer::Confirm,
+                shown_for: Duration::ZERO,
+            }
+        );
         let written = [format!("{SECRET:x}"), SECRET.to_string(), Nonce::new(SECRET).reveal()];
         assert!(!written.iter().any(|nonce| told.contains(nonce)), "{told}");
     }

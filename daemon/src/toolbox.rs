@@ -272,7 +272,8 @@ fn run(tool: &ErasedTool, permit: Permit, cx: Cx) -> impl Future<Output = Ended>
                     None => return Ended::Superseded(sentence),
                     Some(fault) => {
                         error!(tool = tool.name(), fault, "what it would do cannot be asked about");
-                        let body = json!({"status": "error", "error": format!("the {} tool failed", tool.name())});
+                        let body =
+                            json!({"status": "error", "error": format!("the {} tool failed", tool.name())});
                         return Ended::Done(failed(body));
                     }
                 },

@@ -35,8 +35,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use board::{Board, Button, DigitalOut, Outputs, PushButton, Sensor, Sensors};
 pub use breaker::{BREAKER_FAILURES, BREAKER_REST_MAX, BREAKER_REST_MIN};
-pub use evdev::EvdevButton;
 pub use error::{Detail, ErrorKind, HalError, Retry};
+pub use evdev::EvdevButton;
 pub use lane::{Handle, Health, Lane, QUEUE, Stall};
 pub use value::{ChannelId, Class, Descriptor, Label, Quality, Range, Reading, Risk, Unit, Value};
 

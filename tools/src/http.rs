@@ -195,7 +195,8 @@ impl HttpTool {
             Consent::Ungated(reason) => tool.ungated(reason),
             Consent::Ask(confirm) => {
                 let (spoken, exact) = (confirm.clone(), confirm.clone());
-                let gate = Gate::voice(move |args| spoken.sentence(args)).slots(move |args| exact.slots(args));
+                let gate =
+                    Gate::voice(move |args| spoken.sentence(args)).slots(move |args| exact.slots(args));
                 tool.gate(gate.asking(self.asking))
             }
         };

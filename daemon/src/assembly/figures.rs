@@ -60,7 +60,10 @@ pub(super) fn cautions(gate: &GateConfig, config: &Config, tools: &ToolSet) -> V
     }
     if !gate.button {
         cautions.extend(by(|by| by == Agreement::Button).map(|tool| {
-            format!("nobody can agree to tool `{}`: it takes the button, and hal.button.device names none", tool.name())
+            format!(
+                "nobody can agree to tool `{}`: it takes the button, and hal.button.device names none",
+                tool.name()
+            )
         }));
     }
     cautions
@@ -124,7 +127,8 @@ mod tests {
             ..GateConfig::default()
         };
         assert_eq!(session_config(&config).gate, expected);
-        let config = set(&["gate.read_back=model", "speech.engine=command", "speech.command=[\"/no/such/engine\"]"]);
+        let config =
+            set(&["gate.read_back=model", "speech.engine=command", "speech.command=[\"/no/such/engine\"]"]);
         assert_eq!(session_config(&config).gate.read_back, ReadBack::Model { then_device: false });
     }
 

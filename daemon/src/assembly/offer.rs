@@ -334,10 +334,12 @@ mod tests {
             });
             tool_set(&config, &extend, Bus::Inline).map(drop).map_err(|fault| fault.to_string())
         };
-        let ends = |sentence: &str| format!(
-            "tool `act`: the sentence to be agreed to ends in {sentence:?}, which is an answer: its echo would answer it; word it \
+        let ends = |sentence: &str| {
+            format!(
+                "tool `act`: the sentence to be agreed to ends in {sentence:?}, which is an answer: its echo would answer it; word it \
              otherwise"
-        );
+            )
+        };
         assert_eq!(found("", || tools::Gate::voice(|_| "Open it, yes.".to_owned())), Err(ends("yes.")));
         assert_eq!(found("", || tools::Gate::touch(|_| "Say go ahead".to_owned())), Err(ends("go ahead")));
         assert_eq!(found("", || tools::Gate::voice(|_| "Say no!".to_owned())), Err(ends("no!")));

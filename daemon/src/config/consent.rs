@@ -107,10 +107,7 @@ mod tests {
                 trust_capture: true,
             }
         );
-        assert_eq!(
-            config.gate.limits,
-            Limits { proposals: 1, declines: 4, violations: 5, effects: 1000 }
-        );
+        assert_eq!(config.gate.limits, Limits { proposals: 1, declines: 4, violations: 5, effects: 1000 });
         assert_eq!(config.gate.deadline, Duration::from_secs(60));
         assert_eq!(config.hal.button, Some(Button { device: "/dev/input/event3".into(), key: 114 }));
         assert_eq!(loaded("").unwrap().hal.button, None);
@@ -145,7 +142,12 @@ mod tests {
         let named = |name: &str| Device::Named(name.to_owned()).hears_the_room();
         assert!(Device::Default.hears_the_room() && named("hw:CARD=Device,DEV=0") && named("plughw:1,0"));
         assert!(!Device::File("person.wav".into()).hears_the_room());
-        for name in ["alsa_output.usb.monitor", "Monitor of Speakers", "hw:CARD=Loopback,DEV=1", "tunnel-source.kiosk"] {
+        for name in [
+            "alsa_output.usb.monitor",
+            "Monitor of Speakers",
+            "hw:CARD=Loopback,DEV=1",
+            "tunnel-source.kiosk",
+        ] {
             assert!(!named(name), "{name}");
         }
     }

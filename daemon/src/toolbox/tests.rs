@@ -28,7 +28,10 @@ fn what_cannot_be_read_aloud_is_said_of_the_sentence_whoever_wrote_it() {
 type Looks = Arc<dyn Fn() -> Result<String, ToolError> + Send + Sync>;
 
 /// A tool that looks once more by `looks`, which takes `takes`, before it counts its runs.
-fn buying(looks: impl Fn() -> Result<String, ToolError> + Send + Sync + 'static, takes: Duration) -> (ToolSet, Arc<AtomicUsize>) {
+fn buying(
+    looks: impl Fn() -> Result<String, ToolError> + Send + Sync + 'static,
+    takes: Duration,
+) -> (ToolSet, Arc<AtomicUsize>) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     let schema = json!({"type": "object", "properties": {}});
@@ -76,7 +79,9 @@ async fn g56_what_still_holds_runs_and_what_does_not_is_told_without_a_run() {
     let asked = Arc::clone(&price);
     let (tools, runs) = buying(move || Ok(asked.lock().unwrap().to_string()), Duration::ZERO);
     let told = all_told(&tools).await;
-    assert!(matches!(&told[..], [Told::Begun(_), Told::Done(_, outcome)] if outcome.status == OutcomeStatus::Success));
+    assert!(
+        matches!(&told[..], [Told::Begun(_), Told::Done(_, outcome)] if outcome.status == OutcomeStatus::Success)
+    );
     *price.lock().unwrap() = " Buy it for 7. ";
     assert_eq!(all_told(&tools).await, [Told::Superseded(CallKey(0), "Buy it for 7.".to_owned())]);
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -149,7 +154,8 @@ fn g55_what_is_of_high_risk_has_two_words_of_chance_anew_each_time_and_nothing_e
     let prepared = |gate: Gate<Value>| {
         let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}}});
         let tool = ErasedTool::dynamic("act", "Acts when asked.", schema, |_: Value, _: Cx| async {});
-        let tools = ToolSet::builder().tool(tool.gate(gate.slots(|_| vec!["1234".to_owned()]))).build().unwrap();
+        let tools =
+            ToolSet::builder().tool(tool.gate(gate.slots(|_| vec!["1234".to_owned()]))).build().unwrap();
         let tool = tools.find("act").unwrap();
         let prepared = || prepare(tool, &Identity::fixed(), &json!({"pin": "1234"})).unwrap();
         (spec(tool).repeat_last, prepared(), prepared())

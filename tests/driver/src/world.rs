@@ -195,8 +195,7 @@ impl Driver {
         self.settle().await;
         while go_on(self) && self.now() < until {
             let adapter = self.realtime.as_ref().and_then(|(adapter, _)| adapter.due());
-            let wakes =
-                [self.session.deadline(), self.room.due(), self.panel.due(), adapter, Some(until)];
+            let wakes = [self.session.deadline(), self.room.due(), self.panel.due(), adapter, Some(until)];
             let wake = wakes.into_iter().flatten().min();
             tokio::select! {
                 biased;

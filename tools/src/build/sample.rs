@@ -58,7 +58,8 @@ pub(super) fn fault(tool: &ErasedTool) -> Option<String> {
         return Some(format!("the slot {missing:?} is not in the sentence to be agreed to: {sentence:?}"));
     }
     let wanted = tool.asking()?.repeat_last?;
-    let has_digits = |args: Value| tool.slots(&args).is_ok_and(|slots| slots.iter().any(|slot| has_digit(slot)));
+    let has_digits =
+        |args: Value| tool.slots(&args).is_ok_and(|slots| slots.iter().any(|slot| has_digit(slot)));
     let fitting = TEXTS.iter().filter_map(|text| tool.prepare(&sample(tool.schema(), text)).ok());
     (!fitting.into_iter().any(has_digits)).then(|| {
         format!("the last {wanted} digits are to be repeated, and no slot has any: name the number in `.slots(..)`")

@@ -170,7 +170,11 @@ async fn g37_a_sheet_that_is_put_away() {
     both(async |script| {
         for answer in ["dismiss", "decline"] {
             let mut d = on_screen(script.clone(), "unlock", json!({})).await;
-            if answer == "dismiss" { d.dismiss().await } else { d.tap(None, false).await }
+            if answer == "dismiss" {
+                d.dismiss().await
+            } else {
+                d.tap(None, false).await
+            }
             assert!(d.sheets().is_empty());
             assert_eq!(closed(&d), [GateEnd::Declined], "{answer}");
             d.advance(ms(1000)).await;
