@@ -5,6 +5,8 @@
 //! A real screen does the same three things: it draws what it is told to, says when that is seen, and says where the person
 //! tapped, and how long after. It decides nothing.
 
+#![allow(clippy::print_stderr, reason = "the terminal is the screen")]
+
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::process::ExitCode;

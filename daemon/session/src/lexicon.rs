@@ -56,10 +56,9 @@ pub struct Expected<'a> {
 pub fn read(_locale: Locale, _also: &[Locale], text: &str, expected: &Expected<'_>) -> Reading {
     let slots = [expected.slots, expected.challenge].concat();
     let said = words(text);
-    match read_en(text, &slots) {
-        Reading::Yes if !expected.challenge.iter().all(|word| said.contains(word)) => Reading::Unclear,
-        reading => reading,
-    }
+    let reading = read_en(text, &slots);
+    let lacks_a_word = !expected.challenge.iter().all(|word| said.contains(word));
+    if reading == Reading::Yes && lacks_a_word { Reading::Unclear } else { reading }
 }
 
 /// Reads `text`, the answer to a question whose `slots` (digits, amounts, names) it may repeat.
