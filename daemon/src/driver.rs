@@ -217,11 +217,11 @@ impl Running {
             biased;
             () = stop => Wake::Stop,
             on = self.flips.next() => Wake::Switch(on),
-            down = self.presses.next() => Wake::Press(down),
-            report = self.driver.screens.report() => Wake::Screen(report),
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
             finished = self.driver.toolbox.told() => Wake::Tool(finished),
+            down = self.presses.next() => Wake::Press(down),
+            report = self.driver.screens.report() => Wake::Screen(report),
             ready = self.sounds.ready(&self.driver.clock) => Wake::Sound(ready),
             text = left => Wake::Left(text),
             () = self.driver.clock.sleep_until(deadline) => Wake::Deadline,

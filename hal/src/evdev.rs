@@ -57,10 +57,8 @@ impl EvdevButton {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
         options.open(&self.path).map_err(|cause| {
-            let kind = match cause.kind() {
-                IoKind::PermissionDenied => ErrorKind::Denied,
-                _ => ErrorKind::Unplugged,
-            };
+            let is_denied = cause.kind() == IoKind::PermissionDenied;
+            let kind = if is_denied { ErrorKind::Denied } else { ErrorKind::Unplugged };
             HalError::new(kind, &format!("{}: {cause}", self.path.display()))
         })
     }

@@ -92,9 +92,12 @@ impl Bench {
     fn agree(&mut self, cycle: usize) {
         self.says("send it please");
         let outputs = self.call(cycle);
-        let question = outputs.iter().find_map(|output| match output {
-            Output::Speak { utterance, kind: LineKind::ReadBack, .. } => Some(*utterance),
-            _ => None,
+        let question = outputs.iter().find_map(|output| {
+            if let Output::Speak { utterance, kind: LineKind::ReadBack, .. } = output {
+                Some(*utterance)
+            } else {
+                None
+            }
         });
         let Some(utterance) = question else { panic!("nobody is asked: {outputs:?}") };
         self.is_heard(utterance);

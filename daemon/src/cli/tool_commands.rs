@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use session::{NeedsConsent, OutcomeStatus, Permit, PreCall};
 use tokio::runtime::Runtime;
 use tools::mcp::Joined;
-use tools::{ErasedTool, ToolSet};
+use tools::{Agreement, Asking, ErasedTool, ToolSet};
 
 use super::run::start_log;
 use super::tool_report;
@@ -150,13 +150,27 @@ fn switch_of(name: &str) -> Option<&'static str> {
 }
 
 fn as_row(tool: &ErasedTool) -> String {
-    let (consent, why) = match tool.ungated() {
-        _ if tool.is_gated() => ("asks a person first", String::new()),
-        Some(reason) => ("asks nobody", format!(" Asks nobody because: {reason}")),
-        None => ("", String::new()),
+    let (consent, why) = match (tool.asking(), tool.ungated()) {
+        (Some(asking), _) => (asks(asking), String::new()),
+        (None, Some(reason)) => ("asks nobody".to_owned(), format!(" Asks nobody because: {reason}")),
+        (None, None) => (String::new(), String::new()),
     };
     let head = tool.description().split(". ").next().unwrap_or_default().trim_end_matches('.');
-    format!("{:<26} {:<9} {consent:<20} {head}.{why}", tool.name(), effect(tool))
+    format!("{:<26} {:<9} {consent:<22} {head}.{why}", tool.name(), effect(tool))
+}
+
+/// By what a person agrees, and what a spoken answer must hold.
+fn asks(asking: Asking) -> String {
+    let by = match asking.by {
+        Agreement::Voice => "voice",
+        Agreement::Touch => "a tap",
+        Agreement::Button => "the button",
+        Agreement::VoiceOrTouch => "voice or a tap",
+        Agreement::Both => "voice and a tap",
+    };
+    let code = if asking.high_risk { ", with a code" } else { "" };
+    let digits = asking.repeat_last.map(|digits| format!(", with {digits} digits")).unwrap_or_default();
+    format!("asks: {by}{code}{digits}")
 }
 
 fn as_value(tool: &ErasedTool) -> Value {
@@ -165,6 +179,10 @@ fn as_value(tool: &ErasedTool) -> Value {
         "description": tool.description(),
         "effect": effect(tool),
         "gated": tool.is_gated(),
+        "agreed_to_by": tool.asking().map(|asking| asking.by.as_str()),
+        "high_risk": tool.asking().is_some_and(|asking| asking.high_risk),
+        "repeat_last": tool.asking().and_then(|asking| asking.repeat_last),
+        "looks_once_more": tool.has_recheck(),
         "ungated_because": tool.ungated(),
         "needs_result_now": tool.needs_result_now(),
         "timeout_s": tool.timeout().as_secs_f64(),
@@ -322,6 +340,24 @@ mod tests {
         );
         let file = FileSource::Text("voiced.toml".into(), file);
         Config::load(&Sources { file, ..Sources::default() }).unwrap().config
+    }
+
+    #[test]
+    fn how_a_tool_is_agreed_to_is_in_the_list() {
+        let schema = || json!({"type": "object", "properties": {}});
+        let act = |gate: tools::Gate<Value>| {
+            let act = ErasedTool::dynamic("act", "Acts when asked.", schema(), |_, _| async {});
+            let tools = ToolSet::builder().tool(act.gate(gate)).build().unwrap();
+            let tool = tools.find("act").unwrap();
+            (as_row(tool), as_value(tool))
+        };
+        let (row, value) = act(tools::Gate::both(|_| "Do it.".to_owned()).high_risk());
+        assert!(row.contains("asks: voice and a tap, with a code"), "{row}");
+        assert_eq!((&value["agreed_to_by"], &value["high_risk"]), (&json!("both"), &json!(true)));
+        let gate = tools::Gate::voice(|_| "Open 12.".to_owned()).slots(|_| vec!["12".to_owned()]);
+        let (row, value) = act(gate.repeat_last(2).recheck(|_| async { Ok("Open 12.".to_owned()) }));
+        assert!(row.contains("asks: voice, with 2 digits"), "{row}");
+        assert_eq!((&value["repeat_last"], &value["looks_once_more"]), (&json!(2), &json!(true)));
     }
 
     #[test]

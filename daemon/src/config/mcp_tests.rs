@@ -167,3 +167,33 @@ fn two_servers_whose_tools_would_have_the_same_names_are_a_fault_that_names_both
          (voiced.toml:1): their tools would have the same names"
     );
 }
+
+#[test]
+fn by_what_a_person_agrees_is_read_where_there_is_a_sentence() {
+    let marks = |more: &str| {
+        let text = format!("[[mcp]]\nname = \"far\"\nurl = \"http://127.0.0.1:1/\"\n[mcp.tools.act]\n{more}");
+        let file = FileSource::Text("voiced.toml".into(), text);
+        let loaded = Config::load(&Sources { file, ..Sources::default() });
+        loaded.map(|loaded| loaded.config.mcp[0].tools["act"].asking).map_err(|faults| faults.to_string())
+    };
+    let confirm = "confirm = \"Open it.\"\n";
+    assert_eq!(marks(confirm), Ok(tools::Asking::default()));
+    let full = format!("{confirm}consent = \"button\"\nhigh_risk = true\nrepeat_last = 10\n");
+    let expected = tools::Asking { by: tools::Agreement::Button, high_risk: true, repeat_last: Some(10) };
+    assert_eq!(
+        marks(&full),
+        Ok(expected),
+        "that it does not fit together is found where the tool is declared"
+    );
+    for (more, expected) in [
+        (format!("{confirm}consent = \"nod\"\n"), "tools.act.consent = \"nod\": expected \"voice\" or "),
+        (format!("{confirm}repeat_last = 0\n"), "tools.act.repeat_last = 0: expected 1..=10"),
+        (
+            "ungated = \"so\"\nhigh_risk = true\n".to_owned(),
+            "tools.act.high_risk = true: expected `confirm` with it",
+        ),
+    ] {
+        let told = marks(&more).unwrap_err();
+        assert!(told.contains(expected), "{told}");
+    }
+}

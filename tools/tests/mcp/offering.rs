@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tools::mcp::{LeftOut, Marks, ServerConfig};
-use tools::{Effect, ErasedTool, Status, ToolSet};
+use tools::{Agreement, Asking, Effect, ErasedTool, Status, ToolSet};
 
 use crate::rig::{Log, Scratch, child, confirmed, read, run, tool, ungated, until, up};
 
@@ -40,6 +40,16 @@ async fn a_servers_hint_makes_a_tool_stricter_than_configured() {
     let servers =
         up([child(&[], &[("print", Marks { effect: Effect::Read, ..confirmed("Print {text}.") })])]).await;
     assert_eq!(tool(&servers, "bench_print").effect(), Effect::Outbound);
+}
+
+#[tokio::test]
+async fn g58_a_server_that_says_it_only_reads_does_not_lift_the_gate() {
+    let asking = Asking { by: Agreement::Both, high_risk: true, repeat_last: Some(2) };
+    let marks = Marks { asking, ..confirmed("Weigh shelf {shelf}.") };
+    let servers = up([child(&[], &[("weigh", marks)])]).await;
+    let weigh = tool(&servers, "bench_weigh");
+    assert_eq!((weigh.effect(), weigh.asking()), (Effect::Outbound, Some(asking)));
+    assert_eq!(weigh.summary(&json!({"shelf": 12})), Some(Ok("Weigh shelf 12.".to_owned())));
 }
 
 #[tokio::test]

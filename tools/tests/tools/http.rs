@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tools::http::{
     CallFacts, Confirm, Consent, Egress, Header, HttpClient, HttpTool, Method, Parameters, Target, Trust,
 };
-use tools::{CallInfo, CallNotice, Cx, Effect, ErasedTool, Secret, Shaped, ToolSet};
+use tools::{Asking, CallInfo, CallNotice, Cx, Effect, ErasedTool, Secret, Shaped, ToolSet};
 use units::{CallKey, TurnId};
 
 mod answers;
@@ -52,7 +52,7 @@ fn asking(url: &str) -> HttpTool {
         timeout: Duration::from_secs(8),
         effect: Effect::Read,
         consent: Consent::NotNeeded,
-        asking: tools::Asking::default(),
+        asking: Asking::default(),
         needs_result_now: true,
         on_failure: None,
         idempotent: false,

@@ -6,6 +6,7 @@
 
 mod after;
 mod arguments;
+mod asking;
 mod declaring;
 mod device_audio;
 #[cfg(feature = "http")]

@@ -295,3 +295,34 @@ fn the_shipped_example_of_a_tool_is_good() {
     let asked = example.replace("effect = \"read\"", "").replace("#confirm", "confirm");
     assert!(Config::load(&text(&format!("{ALLOWED}{asked}"))).is_ok());
 }
+
+#[test]
+fn by_what_a_person_agrees_is_read_where_there_is_a_sentence() {
+    let tool = |more: &str| {
+        let head = "[[tool]]\nname = \"ask\"\ndescription = \"Asks.\"\nurl = \"https://slots.example.net\"\n";
+        let parameters = "parameters = { type = \"object\", properties = { pin = { type = \"string\" } }, required = [\"pin\"] }\n";
+        let loaded = Config::load(&text(&format!("{ALLOWED}{head}{parameters}{more}")));
+        loaded
+            .map(|mut loaded| loaded.config.http_tools.remove(0).tool.asking)
+            .map_err(|faults| faults.to_string())
+    };
+    let confirm = "confirm = \"Open {pin}.\"\n";
+    assert_eq!(tool(confirm), Ok(Asking::default()));
+    let full = format!("{confirm}consent = \"both\"\nhigh_risk = true\nrepeat_last = 4\n");
+    assert_eq!(tool(&full), Ok(Asking { by: Agreement::Both, high_risk: true, repeat_last: Some(4) }));
+    for (more, expected) in [
+        (
+            format!("{confirm}consent = \"nod\"\n"),
+            "tool.ask.consent = \"nod\": expected \"voice\" or \"touch\" or ",
+        ),
+        (format!("{confirm}repeat_last = 11\n"), "tool.ask.repeat_last = 11: expected 1..=10"),
+        (
+            "ungated = \"so\"\nconsent = \"touch\"\n".to_owned(),
+            "tool.ask.consent = \"touch\": expected `confirm` with it",
+        ),
+        (format!("{confirm}consent = \"touch\"\nhigh_risk = true\n"), "no words can be said"),
+    ] {
+        let told = tool(&more).unwrap_err();
+        assert!(told.contains(expected), "{told}");
+    }
+}

@@ -80,17 +80,15 @@ fn bad_nonces(d: &Driver) -> usize {
 }
 
 fn granted(d: &Driver) -> Vec<Channel> {
-    let by = |(_, notice): &(Duration, Notice)| match notice {
-        Notice::GateGranted { by, .. } => Some(*by),
-        _ => None,
+    let by = |(_, notice): &(Duration, Notice)| {
+        if let Notice::GateGranted { by, .. } = notice { Some(*by) } else { None }
     };
     d.notices().iter().filter_map(by).collect()
 }
 
 fn closed(d: &Driver) -> Vec<GateEnd> {
-    let how = |(_, notice): &(Duration, Notice)| match notice {
-        Notice::GateClosed { how, .. } => Some(*how),
-        _ => None,
+    let how = |(_, notice): &(Duration, Notice)| {
+        if let Notice::GateClosed { how, .. } = notice { Some(*how) } else { None }
     };
     d.notices().iter().filter_map(how).collect()
 }

@@ -119,9 +119,8 @@ async fn again(d: &mut Driver) -> String {
 }
 
 fn readings(d: &Driver) -> Vec<Result<Reading, Reject>> {
-    let read = |(_, notice): &(Duration, Notice)| match notice {
-        Notice::GateEvidence { read, .. } => Some(*read),
-        _ => None,
+    let read = |(_, notice): &(Duration, Notice)| {
+        if let Notice::GateEvidence { read, .. } = notice { Some(*read) } else { None }
     };
     d.notices().iter().filter_map(read).collect()
 }
