@@ -10,8 +10,7 @@ use driver::{Driver, Replay, Script, When};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use session::lexicon::Locale;
-use session::{Config, GateConfig, GateState, Notice, ReadBack, Reading, Reject};
+use session::{Config, GateConfig, GateState, Notice, Reading, Reject};
 use tools::{Cx, Effect, Gate, ToolResult, ToolSet, tool};
 
 use crate::{both, ms};
@@ -79,14 +78,14 @@ fn texts() -> ToolSet {
         .unwrap()
 }
 
-const PHONE: &str = "9876543210";
-const QUESTION: &str = "Send 'hi' to 9 8 7, 6 5 4, 3 2 1 0. Is that right?";
+pub const PHONE: &str = "9876543210";
+pub const QUESTION: &str = "Send 'hi' to 9 8 7, 6 5 4, 3 2 1 0. Is that right?";
 
-fn p() -> Value {
+pub fn p() -> Value {
     json!({"phone": PHONE, "text": "hi"})
 }
 
-fn with_gate(script: Script, set: impl FnOnce(&mut GateConfig)) -> Driver {
+pub fn with_gate(script: Script, set: impl FnOnce(&mut GateConfig)) -> Driver {
     let mut config = Config::default();
     set(&mut config.gate);
     Driver::with_config(texts(), script, config)
@@ -97,7 +96,7 @@ async fn proposed(script: Script) -> Driver {
     proposed_with(script, |_| {}).await
 }
 
-async fn proposed_with(script: Script, set: impl FnOnce(&mut GateConfig)) -> Driver {
+pub async fn proposed_with(script: Script, set: impl FnOnce(&mut GateConfig)) -> Driver {
     let mut d = with_gate(script, set);
     d.user_says("send hi to 98765 43210").await;
     assert_eq!(d.model_calls("send_text", p()).await.status(), "pending_confirmation");
@@ -106,26 +105,26 @@ async fn proposed_with(script: Script, set: impl FnOnce(&mut GateConfig)) -> Dri
 }
 
 /// The same, and the question was heard to its end.
-async fn heard(script: Script) -> Driver {
+pub async fn heard(script: Script) -> Driver {
     let mut d = proposed(script).await;
     d.agent_is_heard(QUESTION).await;
     d
 }
 
 /// P, called again: its status, when what the person said has been understood.
-async fn again(d: &mut Driver) -> String {
+pub async fn again(d: &mut Driver) -> String {
     d.advance(ms(1000)).await;
     d.model_calls("send_text", p()).await.status().to_owned()
 }
 
-fn readings(d: &Driver) -> Vec<Result<Reading, Reject>> {
+pub fn readings(d: &Driver) -> Vec<Result<Reading, Reject>> {
     let read = |(_, notice): &(Duration, Notice)| {
         if let Notice::GateEvidence { read, .. } = notice { Some(*read) } else { None }
     };
     d.notices().iter().filter_map(read).collect()
 }
 
-fn has(d: &Driver, which: impl Fn(&Notice) -> bool) -> bool {
+pub fn has(d: &Driver, which: impl Fn(&Notice) -> bool) -> bool {
     d.notices().iter().any(|(_, notice)| which(notice))
 }
 
@@ -316,52 +315,6 @@ async fn g17_yes_with_the_digits() {
     both(async |script| answered(script, "yes, 98765 43210", "success", 1).await).await;
 }
 
-/// The model is to put the question, and says `wrong` first.
-async fn misread(script: Script, wrong: &str) {
-    let mut d = proposed_with(script, |gate| gate.read_back = ReadBack::Model { then_device: true }).await;
-    d.model_says(wrong).await;
-    d.agent_is_heard(wrong).await;
-    assert!(matches!(d.snapshot().gate, GateState::Asking { .. }), "{wrong}");
-    // A yes in between is about something else.
-    d.user_says("yes").await;
-    assert_eq!(again(&mut d).await, "pending_confirmation");
-    d.expect_effects(0);
-    d.model_says(wrong).await;
-    d.agent_is_heard(QUESTION).await;
-    d.user_says("yes, that's correct").await;
-    assert_eq!(again(&mut d).await, "success");
-    d.expect_effects(1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn g18_the_model_reads_other_digits() {
-    both(async |script| misread(script, "Send 'hi' to 9876543211. Is that right?").await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g19_the_model_turns_it_round() {
-    both(async |script| misread(script, "I will not send 'hi' to 9876543210. Is that right?").await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g20_the_model_reads_a_digit_more() {
-    both(async |script| misread(script, "Send 'hi' to 98765432101. Is that right?").await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g20_the_model_reads_it_well() {
-    both(async |script| {
-        let model = |gate: &mut GateConfig| gate.read_back = ReadBack::Model { then_device: false };
-        let mut d = proposed_with(script, model).await;
-        d.model_says("Send 'hi' to 98765 43210. Is that right?").await;
-        d.agent_is_heard("Send 'hi'").await;
-        d.user_says("yes, that's correct").await;
-        assert_eq!(again(&mut d).await, "success");
-        d.expect_effects(1);
-    })
-    .await;
-}
-
 /// The person has agreed.
 async fn agreed(script: Script) -> Driver {
     let mut d = heard(script).await;
@@ -470,63 +423,6 @@ async fn g29_another_number_is_another_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g30_two_answers_that_are_none() {
-    both(async |script| {
-        let mut d = heard(script).await;
-        for _ in 0..2 {
-            d.user_says("the weather is fine").await;
-            d.advance(ms(1000)).await;
-            d.question_or_silence().await;
-        }
-        d.user_says("yes").await;
-        let answer = d.model_calls("send_text", p()).await;
-        assert_eq!(answer.status(), "refused");
-        assert_eq!(answer.body()["message"], "This needs the touch screen now.");
-        d.expect_effects(0);
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g31_turned_down_twice() {
-    both(async |script| {
-        let mut d = heard(script).await;
-        d.user_says("no").await;
-        d.advance(ms(1000)).await;
-        d.user_says("well then").await;
-        assert_eq!(again(&mut d).await, "pending_confirmation");
-        d.agent_is_heard(QUESTION).await;
-        d.user_says("no").await;
-        d.advance(ms(1000)).await;
-        d.user_says("and what now").await;
-        assert_eq!(again(&mut d).await, "refused");
-        assert!(has(&d, |it| matches!(it, Notice::GateLocked { .. })));
-        d.expect_effects(0);
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g32_three_questions_in_ten_minutes() {
-    both(async |script| {
-        let mut d = heard(script).await;
-        for _ in 0..2 {
-            d.advance(Duration::from_secs(50)).await;
-            d.user_says("something else").await;
-            assert_eq!(again(&mut d).await, "pending_confirmation");
-        }
-        d.advance(Duration::from_secs(50)).await;
-        d.user_says("something else").await;
-        assert_eq!(again(&mut d).await, "refused");
-        d.advance(Duration::from_secs(600)).await;
-        d.user_says("send it").await;
-        assert_eq!(again(&mut d).await, "pending_confirmation", "ten minutes later it may be asked again");
-        d.expect_effects(0);
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn g42_a_connection_that_comes_back() {
     both(async |script| {
         let mut d = heard(script).await;
@@ -552,56 +448,6 @@ async fn g49_the_next_person() {
         d.expect_effects(0);
     })
     .await;
-}
-
-/// Asked and answered in another language.
-async fn in_locale(script: Script, locale: Locale, also: &[Locale], said: &str, expected: Reading) {
-    let mut d = proposed_with(script, |gate| {
-        gate.locale = locale;
-        gate.other_locales = also.to_vec();
-    })
-    .await;
-    d.agent_is_heard("Send 'hi'").await;
-    d.user_says(said).await;
-    d.advance(ms(1000)).await;
-    assert_eq!(readings(&d), [Ok(expected)], "{said}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn g50_si() {
-    both(async |script| in_locale(script, Locale::Es, &[], "si", Reading::Yes).await).await;
-    let said = "si me llaman mañana";
-    both(async |script| in_locale(script, Locale::Es, &[], said, Reading::Unclear).await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g51_pois_nao() {
-    both(async |script| in_locale(script, Locale::Pt, &[], "pois não", Reading::No).await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g52_mei_cuo() {
-    both(async |script| in_locale(script, Locale::Zh, &[], "没错", Reading::Yes).await).await;
-    both(async |script| in_locale(script, Locale::Zh, &[], "不对", Reading::No).await).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g53_hai_over_the_question() {
-    both(async |script| {
-        let mut d = proposed_with(script, |gate| gate.locale = Locale::Ja).await;
-        d.advance(ms(500)).await;
-        d.user_turn("はい", ms(400), When::OverPlayback).await;
-        d.advance(ms(1000)).await;
-        assert_ne!(d.model_calls("send_text", p()).await.status(), "success");
-        assert!(readings(&d).iter().all(|read| read.is_err()));
-        d.expect_effects(0);
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g54_ne_where_it_means_both() {
-    both(async |script| in_locale(script, Locale::En, &[Locale::El], "ne", Reading::Unclear).await).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -635,34 +481,4 @@ async fn g62_whatever_the_prompt_says() {
         d.expect_effects(1);
     })
     .await;
-}
-
-/// The model has asked by itself, and calls only after the yes.
-async fn preasked(script: Script, accept: bool, said: &str) -> (Driver, String) {
-    let mut d = with_gate(script, |gate| gate.accept_preasked = accept);
-    d.user_says("call me on 98765 43210").await;
-    d.model_says("Ring 9876543210. Is that right?").await;
-    d.agent_is_heard("Ring").await;
-    d.user_says(said).await;
-    d.advance(ms(1000)).await;
-    let status = d.model_calls("ring_back", json!({"phone": PHONE})).await.status().to_owned();
-    (d, status)
-}
-
-#[tokio::test(start_paused = true)]
-async fn preasked_only_where_it_is_accepted() {
-    both(async |script| {
-        let (d, status) = preasked(script, true, "yes, that's correct").await;
-        assert_eq!(status, "success");
-        d.expect_effects(1);
-    })
-    .await;
-    for (accept, said) in [(false, "yes, that's correct"), (true, "yes but later"), (true, "what")] {
-        both(async |script| {
-            let (d, status) = preasked(script, accept, said).await;
-            assert_eq!(status, "pending_confirmation", "{said}");
-            d.expect_effects(0);
-        })
-        .await;
-    }
 }
