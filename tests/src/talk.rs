@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rehearsal::demo::PersonLine;
 use rehearsal::{Rehearsal, Report, Scenario, Voices};
-use session::Notice;
+use session::{Notice, SheetAnswer};
 use tools::ToolSetBuilder;
 use units::{Instant, Pcm};
-use voiced::assembly::{Assembly, Extend};
+use voiced::assembly::{Assembly, Extend, Surfaces};
 use voiced::clip::store::Fetch;
 use voiced::config::{Config, Sources};
 use voiced::demo::sink::{Delivery, Sink};
@@ -20,6 +20,7 @@ use voiced::demo::{InMemory, Witness, step_through};
 use voiced::identity::Identity;
 use voiced::provider::Secret;
 use voiced::records::Record;
+use voiced::screen::{Screen, ScreenEvent};
 use voiced::switch::Switch;
 use voiced::watch::{Moment, Observer};
 
@@ -37,6 +38,8 @@ pub struct Talk {
     instruction: Option<String>,
     fetch: Option<Arc<dyn Fetch>>,
     switched: Vec<(Duration, bool)>,
+    tapped: bool,
+    pressed: Option<Duration>,
 }
 
 /// What came of it, as each side saw it.
@@ -89,6 +92,8 @@ impl Talk {
             instruction: None,
             fetch: None,
             switched: Vec::new(),
+            tapped: false,
+            pressed: None,
         }
     }
 
@@ -149,6 +154,20 @@ impl Talk {
         self
     }
 
+    /// There is a screen, and the person agrees to each sheet 2 s after they see it.
+    #[must_use]
+    pub const fn taps(mut self) -> Self {
+        self.tapped = true;
+        self
+    }
+
+    /// There is a button, and at that time the person holds it for half a second.
+    #[must_use]
+    pub const fn presses(mut self, at_ms: u64) -> Self {
+        self.pressed = Some(Duration::from_millis(at_ms));
+        self
+    }
+
     /// Has the talk.
     ///
     /// # Panics
@@ -205,6 +224,16 @@ impl Talk {
         if let Some(fetch) = self.fetch {
             assembly = assembly.clips_by(fetch);
         }
+        let mut surfaces = Surfaces::default();
+        if self.tapped {
+            tokio::spawn(agree(surfaces.screens.attach()));
+        }
+        if let Some(at) = self.pressed {
+            let (button, finger) = hal::sim::button(&hal::Lane::inline("button"));
+            finger.press([(at, Duration::from_millis(500))]);
+            surfaces.button = Some(Arc::new(button));
+        }
+        assembly = assembly.surfaces(surfaces);
         let switch = Switch::default();
         for (at, on) in self.switched {
             let switch = switch.clone();
@@ -226,6 +255,17 @@ impl Talk {
             records: recorder.records.clone(),
             heard: recording(heard),
         }
+    }
+}
+
+/// Reads each sheet and taps the place that agrees.
+async fn agree(mut screen: Screen) {
+    const READ: Duration = Duration::from_secs(2);
+    while let Some(event) = screen.next().await {
+        let ScreenEvent::Sheet(sheet) = event else { continue };
+        screen.shown(sheet.pending);
+        tokio::time::sleep(READ).await;
+        screen.answer(sheet.nonce, SheetAnswer::Confirm, READ);
     }
 }
 

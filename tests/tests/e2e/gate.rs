@@ -2,11 +2,15 @@
 
 //! Nothing outbound happens without a person's yes: the whole daemon, told nothing, against models that lie.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use audio::find::Recording;
-use e2e::Talk;
-use session::{GateEnd, Notice};
+use e2e::{Seen, Talk};
+use serde_json::{Value, json};
+use session::{Channel, GateEnd, Notice};
+use tools::{Cx, ErasedTool, Gate, ToolError, ToolResult};
 
 #[test]
 fn a_message_goes_out_once_after_the_question_was_heard_and_answered() {
@@ -127,4 +131,49 @@ fn a_confirmed_message_called_in_every_doubled_form_goes_out_once() {
         .run();
     assert!(seen.report.violations.is_empty(), "{:?}", seen.report.violations);
     assert_eq!(seen.deliveries.len(), 1, "{:#?}", seen.notices);
+}
+
+/// A conversation in which the model calls `unlock` once, and whose person agrees by `gate` as `agrees` has it.
+fn unlocking(name: &'static str, gate: fn() -> Gate<Value>, agrees: impl Fn(Talk) -> Talk) -> (Seen, usize) {
+    let scenario = r#"
+        name = "unlock"
+        [[turn]]
+        hears = "Please send a message to 07700 900142 saying the cold storage door is open."
+        steps = [{ call = { name = "unlock", args = {} } }, { await_answer = true, expect_status = "pending_confirmation" }]
+    "#;
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let talk = Talk::written(name, scenario).says(1_500, "message").lasting(40).tools(move |tools| {
+        let counted = Arc::clone(&counted);
+        let schema = json!({"type": "object", "properties": {}});
+        let unlock = ErasedTool::dynamic("unlock", "Unlocks it when asked.", schema, move |_, cx: Cx| {
+            let counted = Arc::clone(&counted);
+            async move {
+                cx.begin_effect()?;
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, ToolError>(ToolResult::ok("It is open."))
+            }
+        });
+        tools.tool(unlock.gate(gate()))
+    });
+    let seen = agrees(talk).run();
+    (seen, runs.load(Ordering::Relaxed))
+}
+
+#[test]
+fn g33_a_tap_on_a_screen_that_was_attached_makes_the_call() {
+    let gate = || Gate::touch(|_: &Value| "Unlock the locker.".to_owned());
+    let (seen, runs) = unlocking("gate_tap", gate, Talk::taps);
+    assert_eq!(runs, 1, "{:#?}", seen.notices);
+    position(&seen.notices, |notice| matches!(notice, Notice::GateGranted { by: Channel::Touch, .. }));
+}
+
+#[test]
+fn g41_the_button_of_the_board_makes_the_call_once_the_question_was_heard() {
+    let gate = || Gate::button(|_: &Value| "Unlock the locker.".to_owned());
+    let (seen, runs) = unlocking("gate_press", gate, |talk| talk.presses(30_000));
+    assert_eq!(runs, 1, "{:#?}", seen.notices);
+    position(&seen.notices, |notice| matches!(notice, Notice::GateGranted { by: Channel::Button, .. }));
+    let (_, runs) = unlocking("gate_press_early", gate, |talk| talk.presses(3_000));
+    assert_eq!(runs, 0, "it was pressed before the question");
 }
