@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn g47_a_file_is_not_the_room_unless_somebody_says_so() {
+    fn e10_a_file_is_not_the_room_unless_somebody_says_so() {
         let own = |keys: &[&str]| session_config(&set(keys)).gate.own_microphone;
         assert!(own(&[]));
         assert!(!own(&["audio.capture=file:person.wav"]));

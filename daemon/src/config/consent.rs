@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn g47_a_stream_that_is_no_microphone_of_the_room_is_known_by_its_name() {
+    fn e10_a_stream_that_is_no_microphone_of_the_room_is_known_by_its_name() {
         let named = |name: &str| Device::Named(name.to_owned()).hears_the_room();
         assert!(Device::Default.hears_the_room() && named("hw:CARD=Device,DEV=0") && named("plughw:1,0"));
         assert!(!Device::File("person.wav".into()).hears_the_room());

@@ -52,7 +52,7 @@ impl Gate {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Proposed(mut question) => {
                 question.presentations += 1;
-                cx.after(Timer::GateDeadline, cx.config.gate.deadline);
+                give_time(cx, &question);
                 match question.read_back {
                     ReadBack::Device => {
                         let text = question.aloud(&cx.config.lines);
@@ -228,7 +228,7 @@ impl Gate {
 
     fn wait(&mut self, cx: &mut Context, question: Question, by: Presenter) {
         cx.notice(Notice::GatePresented { pending: question.id, by });
-        cx.after(Timer::GateDeadline, cx.config.gate.deadline);
+        give_time(cx, &question);
         self.state = State::Waiting { question, heard_at: cx.now, overtaken: None };
     }
 
@@ -347,6 +347,13 @@ impl Gate {
             self.state = State::Proposed(question);
             self.settle(cx, turn, GateEnd::Dropped, LAPSED);
         }
+    }
+}
+
+/// Gives a question its full time, but not the half of an agreement that there is: both acts come within one.
+fn give_time(cx: &mut Context, question: &Question) {
+    if question.half == Half::Nothing {
+        cx.after(Timer::GateDeadline, cx.config.gate.deadline);
     }
 }
 
