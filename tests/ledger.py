@@ -25,11 +25,12 @@ import tempfile
 
 PROMISES = [str(n) for n in range(1, 146)] + ["116b"] + [f"X{n}" for n in range(1, 9)]
 CASES = [f"T{n}" for n in range(1, 111)] + ["T96b", "T96c"]
+GATE = [f"G{n}" for n in range(1, 63)] + ["P1", "P2", "P3"] + [f"E{n}" for n in range(1, 11)]
 
 GOLDEN = pathlib.Path("daemon/session/tests/golden")
 GOLDEN_LIST = pathlib.Path("daemon/session/tests/session/golden.rs")
 
-ROW = re.compile(r"^\|\s*(X?\d+[a-z]?|T\d+[a-z]?)\s*\|(.*)\|\s*$")
+ROW = re.compile(r"^\|\s*(X?\d+[a-z]?|T\d+[a-z]?|[GPE]\d+)\s*\|(.*)\|\s*$")
 NAME = re.compile(r"`([^`]*)`")
 OPEN = re.compile(r"\bopen\b\s*:\s*\S")
 TEST = re.compile(r"^#\[(?:\w+::)*test(?:\(.*\))?\]")
@@ -153,7 +154,7 @@ def rows_of(text):
             yield row.group(1), row.group(2).split("|")
 
 
-def check(text, workspace, promises=PROMISES, cases=CASES):
+def check(text, workspace, promises=PROMISES, cases=CASES + GATE):
     """Faults of the tables in `text`; {row: "held", "part" or "open"}; {row: what is open of it}."""
     faults, states, missing = [], {}, {}
     for row, cells in rows_of(text):
@@ -269,7 +270,7 @@ def main():
             print(f"{row} ({states[row]}): {why}")
     for fault in faults:
         print(f"tests/LEDGER.md: {fault}")
-    print(f"{count('promises', PROMISES, states)}; {count('conformance rows', CASES, states)}")
+    print(f"{count('promises', PROMISES, states)}; {count('conformance rows', CASES, states)}; {count('rows of the gate', GATE, states)}")
     return 1 if faults else 0
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The gate where a person agrees with more than their voice, by the numbers of its own list: G33 to G41, G55, G56, G59.
+//! The gate where a person agrees with more than their voice, by the numbers of its own list: G28, G33 to G41, G55, G56, G59.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,6 +95,24 @@ fn closed(d: &Driver) -> Vec<GateEnd> {
 
 fn notes(d: &Driver) -> Vec<&str> {
     d.next_context().iter().filter_map(|told| told["note"].as_str()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn g28_a_yes_is_about_what_was_asked_aloud() {
+    both(async |script| {
+        let (mut d, _) = asked(script).await;
+        assert_eq!(d.model_calls("unlock", json!({})).await.status(), "pending_confirmation");
+        assert_eq!(d.model_calls("rent", json!({})).await.status(), "pending_confirmation");
+        d.agent_is_heard("Rent locker 7").await;
+        d.user_says("yes, that's correct").await;
+        d.advance(ms(1000)).await;
+        assert_eq!(d.model_calls("unlock", json!({})).await.status(), "pending_confirmation");
+        d.expect_effects(0);
+        assert_eq!(d.model_calls("rent", json!({})).await.status(), "success");
+        assert_eq!(d.effects(), ["rent"]);
+        assert_eq!(d.sheets().len(), 1, "the other still waits for its tap");
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
