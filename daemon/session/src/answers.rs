@@ -203,7 +203,13 @@ pub(crate) fn undone(taken_back: &str, tool: &str, status: OutcomeStatus, body: 
 
 /// What became of a call that a person made by agreeing to it.
 pub(crate) fn agreed(summary: &str, name: &str, body: &Value) -> String {
-    format!("[The person agreed to \"{summary}\" on the device, and it was done. {name}: {body}]")
+    let what = match body["status"].as_str() {
+        Some("success") => "it was done",
+        Some("unknown") => "it was started; whether it finished is not known",
+        Some("pending_confirmation") => "things have changed: they are being asked anew",
+        _ => "it was not done",
+    };
+    format!("[The person agreed to \"{summary}\" on the device. {what}. {name}: {body}]")
 }
 
 /// How the model may have it undone.

@@ -181,10 +181,13 @@ pub struct GateConfig {
     pub proposals: usize,
     /// See [`GateConfig::proposals`].
     pub proposals_span: Duration,
-    /// Times that a tool may be turned down in a conversation; from then on it needs the screen.
-    pub declines: u32,
-    /// Times that a call of one tool may try to get past a refusal in a conversation; from then on it needs the screen.
-    pub violations: u32,
+    /// Times that a tool may be turned down in a conversation and within [`GateConfig::lock`]; from then on it needs the
+    /// screen.
+    pub declines: usize,
+    /// Times that a call of one tool may try to get past a refusal, within the same; from then on it needs the screen.
+    pub violations: usize,
+    /// How long a tool needs the screen, and no longer than the conversation.
+    pub lock: Duration,
     /// Calls of one tool that may be agreed to within [`GateConfig::effects_span`].
     pub effects: usize,
     /// See [`GateConfig::effects`].
@@ -220,6 +223,7 @@ impl Default for GateConfig {
             proposals_span: Duration::from_secs(600),
             declines: 2,
             violations: 3,
+            lock: Duration::from_secs(1800),
             effects: 10,
             effects_span: Duration::from_secs(3600),
             proposals_per_turn: 3,

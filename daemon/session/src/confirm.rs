@@ -17,7 +17,7 @@ mod wording;
 use std::time::Duration;
 
 use serde_json::Value;
-use units::{CallKey, GrantId, TurnId};
+use units::{CallKey, GrantId, Instant, PendingId, TurnId};
 
 use crate::lexicon::{self, Expected, Locale};
 use crate::tool::{Effect, Prepared, ToolSpec};
@@ -69,6 +69,27 @@ struct Call {
     digest: [u8; 32],
     summary: Option<String>,
     turn: TurnId,
+    agreed: Option<Box<Agreed>>,
+}
+
+impl Agreed {
+    /// What the answer was to hold.
+    fn expected(&self) -> Expected<'_> {
+        Expected { slots: &self.slots, repeat_last: self.repeat_last, challenge: &self.challenge }
+    }
+}
+
+/// What can still take an agreement back before its call runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Agreed {
+    pub(crate) pending: PendingId,
+    /// What is said from this turn on counts.
+    from: TurnId,
+    /// The call must have started by then.
+    pub(crate) until: Instant,
+    slots: Vec<String>,
+    repeat_last: Option<usize>,
+    challenge: Vec<String>,
 }
 
 impl Permit {
@@ -118,6 +139,11 @@ impl Permit {
     #[must_use]
     pub fn summary(&self) -> Option<&str> {
         self.0.summary.as_deref()
+    }
+
+    /// What can still take the agreement back, if a person agreed.
+    pub(crate) fn agreed(&self) -> Option<&Agreed> {
+        self.0.agreed.as_deref()
     }
 
     /// The person's turn in which the model asked for it; 0 before the first turn and at the console.
@@ -210,6 +236,7 @@ impl ConsoleQuestion {
                 digest: self.prepared.digest,
                 summary: Some(self.summary),
                 turn: TurnId(0),
+                agreed: None,
             })),
             Reading::No | Reading::Amend | Reading::Unclear => Err(NotAgreed { reading }),
         }
@@ -240,6 +267,7 @@ pub(crate) fn permit_without_question(
         digest: prepared.digest,
         summary: None,
         turn,
+        agreed: None,
     }))
 }
 

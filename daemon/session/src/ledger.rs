@@ -348,6 +348,14 @@ impl Ledger {
             .max_by_key(|way| *way == InTheWay::Begun)
     }
 
+    /// Calls that a person agreed to and that wait for their turn.
+    pub(crate) fn agreed(&self) -> impl Iterator<Item = (CallKey, &Permit)> {
+        self.open.iter().filter_map(|(call, open)| match &open.stage {
+            Stage::Queued(queued) if queued.permit.agreed().is_some() => Some((*call, &queued.permit)),
+            Stage::Queued(_) | Stage::Held(_) | Stage::Running(_) | Stage::Copy(_) => None,
+        })
+    }
+
     /// A call with equal arguments that may run or runs.
     pub(crate) fn equal_in_flight(&self, name: &str, digest: &[u8; 32]) -> Option<CallKey> {
         self.open

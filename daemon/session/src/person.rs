@@ -17,6 +17,9 @@ use crate::timers::Timer;
 /// Stretches of speech remembered: the one that goes on, and those whose transcript may still come.
 const SEGMENTS_MAX: usize = 4;
 
+/// A transcript is this late at most: what comes within it may belong to speech that has none.
+const LATE_WORDS: Duration = Duration::from_secs(10);
+
 /// What is known of the person's speech.
 pub(crate) struct Person {
     turn: TurnId,
@@ -32,6 +35,7 @@ struct Segment {
     last_fragment: Instant,
     /// Its words were taken as final. Each stretch is taken once.
     taken: bool,
+    may_be_earlier: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -48,6 +52,8 @@ pub(crate) struct Said {
     pub(crate) ended: Instant,
     pub(crate) voiced: Duration,
     pub(crate) text: String,
+    /// The words may be those of an earlier stretch, whose own never came.
+    pub(crate) may_be_earlier: bool,
 }
 
 /// Which turns can answer a question.
@@ -122,6 +128,7 @@ impl Person {
             text: String::new(),
             last_fragment: Instant::ZERO,
             taken: false,
+            may_be_earlier: false,
         });
         if self.segments.len() > SEGMENTS_MAX {
             self.segments.pop_front();
@@ -149,12 +156,21 @@ impl Person {
         let waits = |segment: &Segment| {
             recent(segment) && (segment.text.is_empty() || now - segment.last_fragment < gate.finality)
         };
-        let Some(place) =
-            self.segments.iter().position(waits).or_else(|| self.segments.iter().rposition(recent))
+        // A cough waits for no words where there is speech to have them.
+        let speaks = |segment: &Segment| waits(segment) && segment.is_speech(gate.min_voiced);
+        let Some(place) = self
+            .segments
+            .iter()
+            .position(speaks)
+            .or_else(|| self.segments.iter().position(waits))
+            .or_else(|| self.segments.iter().rposition(recent))
         else {
             return Credit::Nobody;
         };
+        let wordless = |segment: &Segment| segment.is_speech(gate.min_voiced) && segment.lacks_words(now);
+        let may_be_earlier = self.segments.iter().take(place).any(wordless);
         let segment = &mut self.segments[place];
+        segment.may_be_earlier |= may_be_earlier && segment.text.is_empty();
         append_bounded(&mut segment.text, fragment);
         segment.last_fragment = now;
         if segment.taken {
@@ -216,7 +232,18 @@ impl Segment {
     fn said(&self) -> Said {
         let Ended { at: ended, voiced } =
             self.ended.unwrap_or(Ended { at: self.last_fragment, voiced: Duration::ZERO });
-        Said { turn: self.turn, onset: self.onset, ended, voiced, text: self.text.trim().to_owned() }
+        let text = self.text.trim().to_owned();
+        Said { turn: self.turn, onset: self.onset, ended, voiced, text, may_be_earlier: self.may_be_earlier }
+    }
+
+    /// It goes on, or was long enough to be a word.
+    fn is_speech(&self, min_voiced: Duration) -> bool {
+        self.ended.is_none_or(|ended| ended.voiced >= min_voiced)
+    }
+
+    /// It ended of late and its words never came.
+    fn lacks_words(&self, now: Instant) -> bool {
+        self.text.is_empty() && self.ended.is_some_and(|ended| now - ended.at < LATE_WORDS)
     }
 
     /// Words that come at `now` may be its words.

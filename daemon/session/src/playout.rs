@@ -116,6 +116,12 @@ impl Playout {
         self.live.get(&utterance).is_some_and(|live| !live.is_pending())
     }
 
+    /// A question of the gate is heard or waits to be.
+    pub(crate) fn is_question_pending(&self) -> bool {
+        let question = Spoken::Line(LineKind::ReadBack);
+        self.live.values().any(|live| live.is_pending() && live.what == question)
+    }
+
     /// A line of the device's own is heard or waits to be.
     pub(crate) fn is_line_pending(&self) -> bool {
         self.live.values().any(|live| live.is_pending() && matches!(live.what, Spoken::Line(_)))

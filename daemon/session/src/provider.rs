@@ -93,6 +93,7 @@ impl Session {
             Credit::Turn => {}
             Credit::Late(said) => {
                 self.cx.notice(Notice::UserSaid { turn: Some(said.turn), text: said.text.clone() });
+                self.reconsider_queued(&said);
                 self.gate.on_said_more(&mut self.cx, self.person.turn(), &said);
             }
             Credit::Nobody => self.cx.notice(Notice::UserSaid { turn: None, text }),

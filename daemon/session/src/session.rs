@@ -38,6 +38,8 @@ pub struct Session {
     pub(crate) person: Person,
     /// Near-end speech over playout that may be a barge-in.
     pub(crate) overlap: Overlap,
+    /// Since when this person is there, as far as is told.
+    pub(crate) person_since: Instant,
     /// The last turn that was over and in which the person was heard, and not just a click.
     pub(crate) heard_turn: TurnId,
     /// The turn for which the person has heard nothing yet.
@@ -70,6 +72,7 @@ impl Session {
             uplink: Uplink::new(),
             person: Person::new(),
             overlap: Overlap::None,
+            person_since: Instant::ZERO,
             heard_turn: TurnId(0),
             waiting: None,
             reply: Reply::new(),
@@ -160,7 +163,7 @@ impl Session {
                 self.make_agreed(approval);
             }
             Input::Button { down } => self.gate.on_button(&mut self.cx, down),
-            Input::PersonChanged => self.gate.drop_all(&mut self.cx),
+            Input::PersonChanged => self.on_person_changed(),
             Input::Superseded { call, summary } => self.on_superseded(call, summary),
             Input::LinkOpened => self.link.on_opened(&mut self.cx),
             Input::LinkClosed(failure) => self.on_link_closed(&failure),

@@ -120,6 +120,7 @@ impl Session {
     pub(crate) fn on_transcript_final(&mut self) {
         while let Some(said) = self.person.take_final(&mut self.cx) {
             self.cx.notice(Notice::UserSaid { turn: Some(said.turn), text: said.text.clone() });
+            self.reconsider_queued(&said);
             match self.gate.on_said(&mut self.cx, self.person.turn(), &said) {
                 Weighed::Nothing => {}
                 Weighed::Answered => self.judge_held_calls(true),
@@ -177,6 +178,7 @@ impl Session {
             self.gate.on_heard(&self.person);
         }
         let dropped = self.playout.is_flushed(utterance) && heard == Frames(0);
+        self.gate.on_silent(self.cx.now, utterance, None);
         if let Some(what) = self.playout.finished(&mut self.cx, utterance, heard, cut) {
             self.on_words_played(utterance, what, cut);
             self.on_clip_over(utterance, dropped);
@@ -190,6 +192,7 @@ impl Session {
         let lost = self.playout.lose(&mut self.cx);
         self.cx.notice(Notice::PlayoutLost { utterances: lost.len() });
         for (utterance, what) in lost {
+            self.gate.on_silent(self.cx.now, utterance, None);
             self.on_utterance_over(utterance, what, true);
         }
     }

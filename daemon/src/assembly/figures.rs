@@ -38,8 +38,8 @@ fn gate_config(config: &Config) -> GateConfig {
         accept_preasked: asking.accept_preasked,
         own_microphone: asking.trust_capture || config.audio.capture.hears_the_room(),
         proposals: usize::from(limits.proposals),
-        declines: u32::from(limits.declines),
-        violations: u32::from(limits.violations),
+        declines: usize::from(limits.declines),
+        violations: usize::from(limits.violations),
         effects: usize::from(limits.effects),
         ..GateConfig::default()
     }

@@ -8,9 +8,10 @@ use units::{CallKey, UtteranceId};
 
 use super::NO_RESPONSE;
 use crate::answers;
-use crate::confirm::{Approval, Presented, Proposal};
+use crate::confirm::{Approval, Permit, Presented, Proposal};
 use crate::ledger::{Open, Owes, Own, Queued, Running, Stage, Told};
-use crate::notice::{Notice, Spoken};
+use crate::notice::{GateEnd, Notice, Spoken};
+use crate::person::Said;
 use crate::seam::Intent;
 use crate::session::Session;
 
@@ -20,7 +21,12 @@ impl Session {
         let Some(approval) = approval else { return };
         let key = self.ledger.next_key();
         let (grant, summary) = (approval.grant(), approval.summary().to_owned());
-        let (mut spec, permit) = approval.into_call(key, self.person.turn());
+        let until = self.cx.now + self.cx.config.gate.grant;
+        let (mut spec, permit) = approval.into_call(key, self.person.turn(), until);
+        // The rest of the question need not be heard.
+        if self.playout.is_question_pending() {
+            self.playout.flush(&mut self.cx, None);
+        }
         // No answer waits for it.
         spec.needs_result_now = false;
         let (name, args) = (spec.name.clone(), permit.args().clone());
@@ -43,6 +49,57 @@ impl Session {
         }
     }
 
+    /// What was said takes back what was agreed to and has not started.
+    pub(crate) fn reconsider_queued(&mut self, said: &Said) {
+        let taken_back: Vec<(CallKey, GateEnd)> = self
+            .ledger
+            .agreed()
+            .filter_map(|(call, permit)| Some((call, self.gate.takes_back(&self.cx, permit, said)?)))
+            .collect();
+        for (call, how) in taken_back {
+            self.void(call, how);
+        }
+    }
+
+    /// Calls that were agreed to and have waited too long for their turn do not run any more.
+    pub(super) fn void_lapsed(&mut self) {
+        let now = self.cx.now;
+        let lapsed = |(call, permit): (CallKey, &Permit)| {
+            permit.agreed().is_some_and(|agreed| agreed.until < now).then_some(call)
+        };
+        for call in self.ledger.agreed().filter_map(lapsed).collect::<Vec<_>>() {
+            self.void(call, GateEnd::Expired);
+        }
+    }
+
+    /// Nothing that the person before agreed to, or was asked, concerns the next one.
+    pub(crate) fn on_person_changed(&mut self) {
+        self.gate.drop_all(&mut self.cx);
+        self.person_since = self.cx.now;
+        for call in self.ledger.agreed().map(|(call, _)| call).collect::<Vec<_>>() {
+            self.void(call, GateEnd::Dropped);
+        }
+        for call in self.ledger.select(|open| matches!(open.stage, Stage::Held(_))) {
+            if let Some(Open { name, .. }) = self.ledger.take(call) {
+                self.answer(call, name, Told::ours(answers::cancelled(), Owes::Silence));
+            }
+        }
+    }
+
+    fn void(&mut self, call: CallKey, how: GateEnd) {
+        let Some(Open { name, stage: Stage::Queued(queued), .. }) = self.ledger.take(call) else { return };
+        let turn = self.person.turn();
+        let body = self.gate.on_taken_back(&mut self.cx, turn, &queued.permit, how);
+        match queued.own {
+            Some(Own::Agreed { summary }) => {
+                let why = "what was agreed to was taken back, or had waited too long";
+                self.cx.notice(Notice::CallClosed { call, name: name.clone(), why });
+                self.conclude_agreed(call, &name, &summary, &body);
+            }
+            Some(Own::Undoes(_)) | None => self.answer(call, name, Told::ours(body, Owes::Speech)),
+        }
+    }
+
     /// Such a call must not run: an equal one has begun, and nobody knows how it ends.
     pub(super) fn drop_agreed(&mut self, call: CallKey) {
         let Some(Open { name, stage: Stage::Queued(queued), .. }) = self.ledger.take(call) else { return };
@@ -59,7 +116,9 @@ impl Session {
         let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
             return;
         };
-        let Running { spec, args, own, turn, .. } = *running;
+        let Running { spec, args, own, turn, started, .. } = *running;
+        // Who is asked anew must be who had agreed.
+        let args = args.filter(|_| started >= self.person_since);
         let prepared = args.ok_or_else(String::new).and_then(|args| self.catalog.prepare(&spec.name, &args));
         // The surface it was asked on may have been chosen for that question.
         let spec = self.catalog.spec(&spec.name).unwrap_or(spec);

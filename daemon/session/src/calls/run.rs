@@ -37,6 +37,7 @@ impl Session {
         self.cx.timers.clear(Timer::Settle);
         // What ends at this moment has ended: a call may have waited for just that.
         self.on_job_deadline();
+        self.void_lapsed();
         while let Some((call, queued)) = self.ledger.next_to_run() {
             let ready_at = self.ready_at(queued);
             let (turn, digest) = (queued.permit.turn(), *queued.permit.digest());
@@ -79,6 +80,9 @@ impl Session {
             let undo = |permit: &Permit| catalog.undo(permit.name(), permit.args());
             let started = self.ledger.start(call, epoch, self.cx.now, undo);
             let Some((permit, spec, response)) = started else { break };
+            if permit.agreed().is_some() {
+                self.gate.on_started(&self.cx, permit.name());
+            }
             self.announce(response, &spec);
             self.cx.notice(Notice::CallRun { call, name: spec.name.clone(), grant: permit.grant() });
             self.cx.emit(Output::Run(permit));

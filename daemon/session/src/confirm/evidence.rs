@@ -116,7 +116,14 @@ mod tests {
     /// A yes that counts.
     fn said() -> Said {
         let voiced = Duration::from_millis(600);
-        Said { turn: TurnId(4), onset: ms(6000), ended: ms(6800), voiced, text: "yes".to_owned() }
+        Said {
+            turn: TurnId(4),
+            onset: ms(6000),
+            ended: ms(6800),
+            voiced,
+            text: "yes".to_owned(),
+            may_be_earlier: false,
+        }
     }
 
     fn why(asked: &Asked, said: &Said) -> Option<Reject> {

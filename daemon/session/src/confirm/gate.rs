@@ -5,6 +5,7 @@
 //! Every event that has a say in an approval comes here, one after the other: the call that asks, what was heard of the
 //! question, what a person said, tapped or pressed, and the clock.
 
+mod agreed;
 mod preasked;
 mod press;
 mod propose;
@@ -25,7 +26,7 @@ use crate::notice::{Channel, GateEnd, Notice};
 use crate::person::{Awaited, Person, Said, Window};
 use crate::snapshot::GateState;
 use crate::timers::Timer;
-use crate::tool::{Prepared, ToolSpec};
+use crate::tool::{Consent, Prepared, ToolSpec};
 
 use press::Press;
 use screen::OnScreen;
@@ -288,6 +289,11 @@ impl Gate {
         match &self.state {
             State::Clear => {}
             State::Proposed(_) | State::Presented { .. } | State::Told { .. } | State::Waiting { .. } => {
+                if let Some(question) =
+                    self.state.question().filter(|open| open.spec.consent == Consent::Button)
+                {
+                    self.news.push(super::wording::news(&question.summary, super::wording::LAPSED));
+                }
                 self.settle(cx, turn, GateEnd::Expired, super::wording::LAPSED);
             }
             State::Granted { .. } => {
@@ -304,35 +310,14 @@ impl Gate {
         }
     }
 
-    /// A person agreed to a call that would do something else by now: its question is asked anew, in these words.
-    pub(crate) fn on_superseded(
-        &mut self,
-        cx: &mut Context,
-        person: &Person,
-        mut proposal: Proposal,
-        summary: String,
-    ) -> (Value, Owes) {
-        proposal.prepared.summary = Some(summary);
-        match self.propose(cx, person, proposal, false) {
-            Verdict::Answer(mut body, owes) => {
-                if body["status"] == "pending_confirmation" {
-                    body["replaced"] = Value::Bool(true);
-                }
-                (body, owes)
-            }
-            // A proposal that is not preasked neither runs nor waits.
-            Verdict::Run(_) | Verdict::Held(_) => (refused(super::wording::LAPSED), Owes::Speech),
-        }
-    }
-
     fn spend(&mut self, cx: &mut Context, proposal: Proposal) -> Verdict {
         match std::mem::replace(&mut self.state, State::Clear) {
-            State::Granted { question, grant, .. } => {
+            State::Granted { question, grant, by } => {
                 cx.timers.clear(Timer::GrantLapses);
                 self.take_down(cx, question.id);
-                self.limits.on_effect(&cx.config.gate, cx.now, &question.spec.name);
                 cx.notice(Notice::GateSpent { grant, call: proposal.key });
-                Verdict::Run(permit(question, grant, proposal.key, proposal.turn))
+                let until = cx.now + cx.config.gate.grant;
+                Verdict::Run(permit(question, grant, (proposal.key, proposal.turn), (by, until)))
             }
             other @ (State::Clear
             | State::Proposed(_)
@@ -348,7 +333,7 @@ impl Gate {
     /// Takes an act of a person for an agreement, under a grant of its own.
     fn grant(&mut self, cx: &mut Context, question: &Question, by: Channel) -> GrantId {
         self.last_grant = self.last_grant.next();
-        self.limits.on_granted(&question.spec.name);
+        self.limits.on_answered(&question.spec.name);
         cx.notice(Notice::GateGranted { pending: question.id, grant: self.last_grant, by });
         self.last_grant
     }
@@ -361,12 +346,11 @@ impl Gate {
 
     fn make(&mut self, cx: &mut Context, question: Question, grant: GrantId) -> Approval {
         self.take_down(cx, question.id);
-        self.limits.on_effect(&cx.config.gate, cx.now, &question.spec.name);
         Approval::new(question, grant)
     }
 
     fn on_violation(&mut self, cx: &mut Context, tool: &str) {
-        if self.limits.on_violation(&cx.config.gate, tool) {
+        if self.limits.on_violation(&cx.config.gate, cx.now, tool) {
             cx.notice(Notice::GateLocked {
                 tool: tool.to_owned(),
                 why: "calls tried to get past the person",
@@ -396,7 +380,7 @@ impl Gate {
         if self.settled.len() > SETTLED_MAX {
             self.settled.remove(0);
         }
-        if how == GateEnd::Declined && self.limits.on_declined(&cx.config.gate, tool) {
+        if how == GateEnd::Declined && self.limits.on_declined(&cx.config.gate, cx.now, tool) {
             cx.notice(Notice::GateLocked { tool: tool.to_owned(), why: "it was turned down time and again" });
         }
     }

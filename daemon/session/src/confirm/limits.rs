@@ -22,10 +22,11 @@ struct Counts {
     proposals: VecDeque<Instant>,
     /// When approvals were spent.
     effects: VecDeque<Instant>,
-    declines: u32,
-    violations: u32,
-    /// For the rest of the conversation it is asked on the screen only.
-    touch_only: bool,
+    /// When it was turned down, and when calls tried to get past that.
+    declines: VecDeque<Instant>,
+    violations: VecDeque<Instant>,
+    /// Since when it is asked on the screen only.
+    touch_only: Option<Instant>,
 }
 
 /// Why a question is not made.
@@ -46,16 +47,17 @@ impl Limits {
             .then_some(Limit::Proposals)
     }
 
-    pub(super) fn is_touch_only(&self, tool: &str) -> bool {
-        self.tools.get(tool).is_some_and(|counts| counts.touch_only)
+    pub(super) fn is_touch_only(&self, gate: &GateConfig, now: Instant, tool: &str) -> bool {
+        let since = self.tools.get(tool).and_then(|counts| counts.touch_only);
+        since.is_some_and(|since| now - since < gate.lock)
     }
 
     pub(super) fn on_proposed(&mut self, gate: &GateConfig, now: Instant, tool: &str) {
         push(&mut self.of(tool).proposals, now, gate.proposals);
     }
 
-    /// Somebody agreed: the question was no nagging.
-    pub(super) fn on_granted(&mut self, tool: &str) {
+    /// Somebody agreed, or changed something: the question was no nagging.
+    pub(super) fn on_answered(&mut self, tool: &str) {
         self.of(tool).proposals.pop_back();
     }
 
@@ -69,33 +71,44 @@ impl Limits {
     }
 
     /// Somebody said no. True if the tool needs the screen from here on, and did not before.
-    pub(super) fn on_declined(&mut self, gate: &GateConfig, tool: &str) -> bool {
+    pub(super) fn on_declined(&mut self, gate: &GateConfig, now: Instant, tool: &str) -> bool {
         let counts = self.of(tool);
-        counts.declines += 1;
-        counts.declines >= gate.declines && !std::mem::replace(&mut counts.touch_only, true)
+        counts.declines.push_back(now);
+        within(&mut counts.declines, now, gate.lock) >= gate.declines && counts.lock(gate, now)
     }
 
     /// A call tried to get past a refusal. True if the tool needs the screen from here on, and did not before.
-    pub(super) fn on_violation(&mut self, gate: &GateConfig, tool: &str) -> bool {
+    pub(super) fn on_violation(&mut self, gate: &GateConfig, now: Instant, tool: &str) -> bool {
         let counts = self.of(tool);
-        counts.violations = counts.violations.saturating_add(1);
-        counts.violations >= gate.violations && !std::mem::replace(&mut counts.touch_only, true)
+        push(&mut counts.violations, now, gate.violations);
+        within(&mut counts.violations, now, gate.lock) >= gate.violations && counts.lock(gate, now)
     }
 
     /// Its answers were not understood. True if the tool needs the screen from here on, and did not before.
-    pub(super) fn on_not_understood(&mut self, tool: &str) -> bool {
-        !std::mem::replace(&mut self.of(tool).touch_only, true)
+    pub(super) fn on_not_understood(&mut self, gate: &GateConfig, now: Instant, tool: &str) -> bool {
+        self.of(tool).lock(gate, now)
     }
 
-    /// The conversation is over: the next person has turned nothing down. What tools did stays.
+    /// The conversation is over: the next person has turned nothing down. How often was asked and done stays, or a model
+    /// could end conversations to be rid of it.
     pub(super) fn on_conversation_over(&mut self) {
         for counts in self.tools.values_mut() {
-            *counts = Counts { effects: std::mem::take(&mut counts.effects), ..Counts::default() };
+            let (proposals, effects) =
+                (std::mem::take(&mut counts.proposals), std::mem::take(&mut counts.effects));
+            *counts = Counts { proposals, effects, ..Counts::default() };
         }
     }
 
     fn of(&mut self, tool: &str) -> &mut Counts {
         self.tools.entry(tool.to_owned()).or_default()
+    }
+}
+
+impl Counts {
+    /// True if it was not locked.
+    fn lock(&mut self, gate: &GateConfig, now: Instant) -> bool {
+        let before = self.touch_only.replace(now);
+        before.is_none_or(|since| now - since >= gate.lock)
     }
 }
 

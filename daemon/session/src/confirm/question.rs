@@ -5,7 +5,7 @@
 use units::{CallKey, GrantId, Instant, Nonce, PendingId, TurnId};
 
 use super::evidence::Asked;
-use super::{Call, Permit};
+use super::{Agreed, Call, Permit};
 use crate::config::{Lines, ReadBack};
 use crate::person::Window;
 use crate::readback;
@@ -151,23 +151,32 @@ impl Approval {
         &self.question.summary
     }
 
-    /// The call, under this key.
-    pub(crate) fn into_call(self, key: CallKey, turn: TurnId) -> (ToolSpec, Permit) {
+    /// The call, under this key. What the person says from their next turn on can still take it back.
+    pub(crate) fn into_call(self, key: CallKey, turn: TurnId, until: Instant) -> (ToolSpec, Permit) {
         let spec = self.question.spec.clone();
-        (spec, permit(self.question, self.grant, key, turn))
+        (spec, permit(self.question, self.grant, (key, turn), (turn.next(), until)))
     }
 }
 
-pub(super) fn permit(question: Question, grant: GrantId, key: CallKey, turn: TurnId) -> Permit {
+/// `from` is the turn from which on what is said counts against it, `until` when it must have started.
+pub(super) fn permit(
+    question: Question,
+    grant: GrantId,
+    (key, turn): (CallKey, TurnId),
+    (from, until): (TurnId, Instant),
+) -> Permit {
+    let Prepared { args, digest, slots, challenge, .. } = question.prepared;
+    let repeat_last = question.spec.repeat_last;
     Permit(Call {
         key,
         name: question.spec.name,
-        args: question.prepared.args,
+        args,
         effect: question.spec.effect,
         timeout: question.spec.timeout,
         grant: Some(grant),
-        digest: question.prepared.digest,
+        digest,
         summary: Some(question.summary),
         turn,
+        agreed: Some(Box::new(Agreed { pending: question.id, from, until, slots, repeat_last, challenge })),
     })
 }

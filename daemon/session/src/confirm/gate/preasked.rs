@@ -80,9 +80,9 @@ impl Gate {
             read,
         });
         let grant = self.grant(cx, &question, Channel::Voice);
-        self.limits.on_effect(&cx.config.gate, cx.now, &spec.name);
         cx.notice(Notice::GateSpent { grant, call: proposal.key });
-        Before::Answered(permit(question, grant, proposal.key, proposal.turn))
+        let until = cx.now + cx.config.gate.grant;
+        Before::Answered(permit(question, grant, (proposal.key, proposal.turn), (said.turn, until)))
     }
 }
 

@@ -69,13 +69,6 @@ impl Gate {
             let text = "This cannot be put into words for a person to agree to.";
             return refuse(cx, text, Owes::Speech, "it cannot be put into words");
         };
-        if cx.config.gate.accept_preasked && self.is_clear() {
-            match self.preasked(cx, person, &proposal, &summary, patient) {
-                Before::Answered(permit) => return Verdict::Run(permit),
-                Before::MayBe => return Verdict::Held(Box::new(proposal)),
-                Before::No => {}
-            }
-        }
         if self.proposals.turn != turn {
             self.proposals = Proposals::none_in(turn);
         }
@@ -86,14 +79,30 @@ impl Gate {
             let owes = if told { Owes::Silence } else { Owes::Speech };
             return Verdict::Answer(self.state.in_the_way(), owes);
         }
+        let mut route = self.route(cx, &proposal.spec);
         match self.limits.against(&cx.config.gate, cx.now, &proposal.spec.name) {
-            Some(Limit::Proposals) => {
-                return refuse(cx, NEEDS_SCREEN, Owes::Speech, "it was asked for too often");
-            }
+            Some(Limit::Proposals) => match proposal.spec.consent {
+                Consent::Voice | Consent::VoiceOrTouch | Consent::Touch if self.has_screen => {
+                    route = Route::Screen;
+                }
+                Consent::Voice
+                | Consent::VoiceOrTouch
+                | Consent::Touch
+                | Consent::VoiceAndTouch
+                | Consent::Button => {
+                    return refuse(cx, NEEDS_SCREEN, Owes::Speech, "it was asked for too often");
+                }
+            },
             Some(Limit::Effects) => return refuse(cx, ENOUGH, Owes::Speech, "it was done too often"),
             None => {}
         }
-        let route = self.route(cx, &proposal.spec);
+        if cx.config.gate.accept_preasked && self.is_clear() && matches!(route, Route::Aloud) {
+            match self.preasked(cx, person, &proposal, &summary, patient) {
+                Before::Answered(permit) => return Verdict::Run(permit),
+                Before::MayBe => return Verdict::Held(Box::new(proposal)),
+                Before::No => {}
+            }
+        }
         if let Route::Nowhere(text) = route {
             return refuse(cx, text, Owes::Speech, "there is no way left to ask");
         }
@@ -173,7 +182,7 @@ impl Gate {
     }
 
     fn route(&self, cx: &Context, spec: &ToolSpec) -> Route {
-        let touch_only = self.limits.is_touch_only(&spec.name);
+        let touch_only = self.limits.is_touch_only(&cx.config.gate, cx.now, &spec.name);
         match spec.consent {
             Consent::Voice | Consent::VoiceOrTouch if !touch_only => Route::Aloud,
             Consent::Voice | Consent::VoiceOrTouch if self.has_screen => Route::Screen,

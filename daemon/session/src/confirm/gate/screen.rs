@@ -67,6 +67,10 @@ impl Gate {
             for pending in self.on_screen() {
                 self.dismiss(cx, turn, pending, GateEnd::Dropped, LAPSED);
             }
+            // Without its tap it can never be agreed to.
+            if self.state.question().is_some_and(|question| question.spec.consent == Consent::VoiceAndTouch) {
+                self.settle(cx, turn, GateEnd::Dropped, LAPSED);
+            }
         }
     }
 
@@ -79,6 +83,32 @@ impl Gate {
             sheet.what = What::Own(Box::new(question));
         }
         self.watch(cx);
+    }
+
+    /// There is room for one more question of its own.
+    pub(super) fn has_room(&self, cx: &Context) -> bool {
+        self.sheets.iter().filter(|sheet| sheet.is_own()).count() < cx.config.gate.sheets
+    }
+
+    /// A question is not asked aloud any more: its sheet stays, or it gets one.
+    pub(super) fn leave_on_screen(&mut self, cx: &mut Context, mut question: Question) {
+        let until = cx.now + cx.config.gate.deadline;
+        let Some(sheet) = self.sheets.iter_mut().find(|sheet| sheet.pending == question.id) else {
+            self.show(cx, question);
+            return;
+        };
+        question.spec.consent = Consent::Touch;
+        sheet.until = until;
+        sheet.what = What::Own(Box::new(question));
+        self.watch(cx);
+    }
+
+    /// The sheet of a question that is asked aloud has its full time again.
+    pub(super) fn renew(&mut self, cx: &Context, pending: PendingId) {
+        let until = cx.now + cx.config.gate.deadline;
+        if let Some(sheet) = self.sheets.iter_mut().find(|sheet| sheet.pending == pending) {
+            sheet.until = until;
+        }
     }
 
     /// Puts the question that is asked aloud on the screen too.
@@ -211,9 +241,10 @@ impl Gate {
             cx.notice(Notice::GateClosed { pending, how });
             self.news.push(news(&question.summary, text));
             self.remember(cx, turn, question.prepared.digest, &question.spec.name, how, text);
-        } else if self.state.question().is_some_and(|question| question.id == pending)
-            && how == GateEnd::Declined
+        } else if how == GateEnd::Declined
+            && let Some(question) = self.state.question().filter(|question| question.id == pending)
         {
+            self.news.push(news(&question.summary, text));
             self.settle(cx, turn, how, text);
         }
     }

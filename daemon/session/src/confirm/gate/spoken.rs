@@ -8,7 +8,7 @@ use units::{Instant, TurnId, UtteranceId};
 
 use super::super::evidence::{overlap, reject};
 use super::super::wording::{LAPSED, MOVED, SAID_NO, SAID_OTHER, news, say_exactly};
-use super::super::{Approval, Reading};
+use super::super::{Approval, Reading, Reject};
 use super::{Gate, GateEnd, Half, Preasked, State};
 use crate::LineKind;
 use crate::config::ReadBack;
@@ -52,7 +52,7 @@ impl Gate {
         match std::mem::replace(&mut self.state, State::Clear) {
             State::Proposed(mut question) => {
                 question.presentations += 1;
-                give_time(cx, &question);
+                self.give_time(cx, &question);
                 match question.read_back {
                     ReadBack::Device => {
                         let text = question.aloud(&cx.config.lines);
@@ -179,6 +179,12 @@ impl Gate {
     pub(crate) fn on_said(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> Weighed {
         self.said = Some(said.clone());
         match std::mem::replace(&mut self.state, State::Clear) {
+            // Its yes was said: what comes can only take that back.
+            half @ State::Waiting { question: Question { half: Half::Said(_), .. }, .. } => {
+                self.state = half;
+                self.reconsider(cx, turn, said);
+                Weighed::Answered
+            }
             State::Waiting { question, heard_at, overtaken } => {
                 let asked = question.asked(heard_at, overtaken);
                 let why = reject(&cx.config.gate, cx.now, &self.ears, &asked, said);
@@ -210,15 +216,37 @@ impl Gate {
                 self.reconsider(cx, turn, said);
                 Weighed::Answered
             }
-            other @ (State::Clear
-            | State::Proposed(_)
-            | State::Presented { .. }
-            | State::Told { .. }
-            | State::Granted { .. }) => {
+            // Nobody waits to hear the rest of a question to say no to it.
+            unheard @ (State::Proposed(_) | State::Presented { .. } | State::Told { .. }) => {
+                self.state = unheard;
+                self.weigh_early(cx, turn, said)
+            }
+            other @ (State::Clear | State::Granted { .. }) => {
                 self.state = other;
                 Weighed::Nothing
             }
         }
+    }
+
+    /// Something was said before the question was heard to its end: only a no is an answer to it.
+    fn weigh_early(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> Weighed {
+        let Some(question) = self.state.question() else { return Weighed::Nothing };
+        let asked = question.asked(said.onset.saturating_sub(Duration::from_nanos(1)), None);
+        let counts = reject(&cx.config.gate, cx.now, &self.ears, &asked, said);
+        let counts = matches!(counts, None | Some(Reject::Overlaps));
+        if !counts || read(cx, question, said) != Reading::No {
+            return Weighed::Nothing;
+        }
+        cx.notice(Notice::GateEvidence {
+            pending: question.id,
+            turn: said.turn,
+            voiced: said.voiced,
+            overlap: overlap(&cx.config.gate, &self.ears, said),
+            after: Duration::ZERO,
+            read: Ok(Reading::No),
+        });
+        self.settle(cx, turn, GateEnd::Declined, SAID_NO);
+        Weighed::Answered
     }
 
     /// More came of what a person said after it was taken as final.
@@ -226,9 +254,17 @@ impl Gate {
         self.reconsider(cx, turn, said);
     }
 
+    /// Gives a question its full time, but not the half of an agreement that there is: both acts come within one.
+    fn give_time(&mut self, cx: &mut Context, question: &Question) {
+        if question.half == Half::Nothing {
+            cx.after(Timer::GateDeadline, cx.config.gate.deadline);
+            self.renew(cx, question.id);
+        }
+    }
+
     fn wait(&mut self, cx: &mut Context, question: Question, by: Presenter) {
         cx.notice(Notice::GatePresented { pending: question.id, by });
-        give_time(cx, &question);
+        self.give_time(cx, &question);
         self.state = State::Waiting { question, heard_at: cx.now, overtaken: None };
     }
 
@@ -260,6 +296,8 @@ impl Gate {
                 self.settle(cx, turn, GateEnd::Declined, SAID_NO);
             }
             Reading::Amend => {
+                // They took part: that was no nagging.
+                self.limits.on_answered(&question.spec.name);
                 self.state = State::Proposed(question);
                 self.settle(cx, turn, GateEnd::Amended, SAID_OTHER);
             }
@@ -335,25 +373,22 @@ impl Gate {
 
     fn give_up_aloud(&mut self, cx: &mut Context, turn: TurnId, question: Question, misunderstood: bool) {
         let tool = question.spec.name.clone();
-        if misunderstood && self.limits.on_not_understood(&tool) {
+        if misunderstood && self.limits.on_not_understood(&cx.config.gate, cx.now, &tool) {
             cx.notice(Notice::GateLocked { tool, why: "the answers were not understood" });
         }
-        if self.has_screen && question.spec.consent != Consent::Button {
+        let moves = match question.spec.consent {
+            Consent::Voice | Consent::VoiceOrTouch | Consent::Touch => self.has_screen && self.has_room(cx),
+            // A tap alone was not to be enough.
+            Consent::VoiceAndTouch | Consent::Button => false,
+        };
+        if moves {
             cx.timers.clear(Timer::GateDeadline);
             self.news.push(news(&question.summary, MOVED));
-            self.take_down(cx, question.id);
-            self.show(cx, question);
+            self.leave_on_screen(cx, question);
         } else {
             self.state = State::Proposed(question);
             self.settle(cx, turn, GateEnd::Dropped, LAPSED);
         }
-    }
-}
-
-/// Gives a question its full time, but not the half of an agreement that there is: both acts come within one.
-fn give_time(cx: &mut Context, question: &Question) {
-    if question.half == Half::Nothing {
-        cx.after(Timer::GateDeadline, cx.config.gate.deadline);
     }
 }
 
@@ -364,7 +399,9 @@ pub(super) fn says(cx: &Context, question: &Question, sentence: &str, text: &str
 
 pub(super) fn read(cx: &Context, question: &Question, said: &Said) -> Reading {
     let gate = &cx.config.gate;
-    lexicon::read(gate.locale, &gate.other_locales, &said.text, &question.expected())
+    let reading = lexicon::read(gate.locale, &gate.other_locales, &said.text, &question.expected());
+    // Words that may be those of something said before are no yes to this.
+    if reading == Reading::Yes && said.may_be_earlier { Reading::Unclear } else { reading }
 }
 
 pub(super) fn since(onset: Instant, heard_at: Instant) -> Duration {
