@@ -1,7 +1,7 @@
 # `make` says what there is.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench doc
+.PHONY: help demo test lint bench soak doc
 
 help: ## what there is
 	@sed -n 's|^\([a-z]*\):.*## \(.*\)|  make \1\t\2|p' $(MAKEFILE_LIST)
@@ -21,6 +21,13 @@ lint: ## formatting, lints, and licences if cargo-deny is installed
 bench: ## latency, processor time, memory and size, on a virtual sound card
 	@.ci/packages test
 	cargo run --locked --release --package e2e --bin bench -- $(ARGS)
+
+# What release is built with, but for the time that linking takes; the properties compute, and wait for nothing.
+QUICK := --release --config profile.release.lto=false --config profile.release.opt-level=3 --config profile.release.codegen-units=16
+
+soak: ## ten million conversations against the confirmation gate, and what becomes of it without each of its conditions; hours
+	PROPTEST_CASES=$${PROPTEST_CASES:-10000000} cargo test --locked $(QUICK) --package session --test session -- consent
+	tests/gate_removals.py
 
 doc: ## the documentation of every crate
 	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps

@@ -3,9 +3,12 @@
 //! The confirmation gate: whether a person has agreed to a guarded call. The only module that makes a [`Permit`].
 //!
 //! The device asks in its own words, rendered from the arguments that will run. The question counts as asked when it was
-//! heard to its end. A person's turn that began after that, whose whole transcript reads as a yes, makes an approval;
-//! the model's next identical call spends it. Nothing the model says, calls, or brings back from a tool is evidence:
-//! this module is given local speech and the words credited to it, and no other path leads to [`Permit`].
+//! heard to its end, or is seen on the screen. A person's turn that began after that, whose whole transcript reads as a yes,
+//! makes an approval that the model's next identical call spends; a tap or the button makes the call. Nothing the model
+//! says, calls, or brings back from a tool is evidence: this module is given local speech, the words credited to it, taps
+//! and presses, and no other path leads to [`Permit`].
+#![doc = ""]
+#![doc = include_str!("../CONFIRMATION.md")]
 
 mod ears;
 mod evidence;
