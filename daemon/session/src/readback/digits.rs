@@ -11,13 +11,18 @@ use crate::lexicon::{Gap, Piece, Slots, Table, cut, digit, gap_of, is_unspaced, 
 const SINGLY_FROM: usize = 3;
 
 /// The summary as the device says it: the runs of three digits or more that a slot has are said singly and in groups,
-/// "9876543210" as "9 8 7, 6 5 4, 3 2 1 0". Everything else is as it was, also numbers with a fraction.
+/// "9876543210" as "9 8 7, 6 5 4, 3 2 1 0". Everything else is as it was, also numbers with a fraction and digits that stand
+/// singly already: whoever wrote them so has grouped them as they should be heard.
 #[must_use]
 pub fn spoken(summary: &str, slots: &[String]) -> String {
     let runs: BTreeSet<String> = slots.iter().flat_map(|slot| runs_of(slot)).collect();
     let mut spoken = String::with_capacity(summary.len());
     let mut copied = 0;
     for stretch in stretches(summary) {
+        let one_by_one = |number: &Range<usize>| digits_of(&summary[number.clone()]).len() == 1;
+        if numbers(summary, stretch.clone()).iter().all(one_by_one) {
+            continue;
+        }
         let places: Vec<Range<usize>> = if runs.contains(&digits_of(&summary[stretch.clone()])) {
             vec![stretch]
         } else {
@@ -58,7 +63,7 @@ fn stretches(text: &str) -> Vec<Range<usize>> {
                 continue;
             }
             open = Some(open.map_or(at, |open| open.start)..at + c.len_utf8());
-        } else if c.is_alphanumeric() {
+        } else if c.is_alphanumeric() || is_inside_a_word(c, &text[..at], &text[at + c.len_utf8()..]) {
             let touches = open.as_ref().is_some_and(|open| open.end == at) && !is_unspaced(c);
             stretches.extend(open.take().map(|open| if touches { without_last(text, open) } else { open }));
             is_part_of_word = !is_unspaced(c);
@@ -71,6 +76,12 @@ fn stretches(text: &str) -> Vec<Range<usize>> {
     }
     stretches.extend(open);
     stretches
+}
+
+/// An apostrophe with letters or digits on both sides: what it stands in is one word.
+fn is_inside_a_word(c: char, before: &str, after: &str) -> bool {
+    let holds = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    matches!(c, '\'' | '\u{2019}') && holds(before.chars().next_back()) && holds(after.chars().next())
 }
 
 /// What is left of a stretch whose last number is the beginning of a word.

@@ -150,6 +150,9 @@ fn digits_of_slots_are_said_singly_and_in_groups() {
     assert_eq!(spoken("1234 5678th", &["1234"]), "1 2 3 4 5678th");
     assert_eq!(spoken("९८७६番へ", &["9876"]), "९ ८ ७ ६番へ");
     assert_eq!(spoken("", &["9876"]), "");
+    // Grouped already, and part of a word.
+    assert_eq!(spoken("Text 9 8 7 6, 5 4", &["987654"]), "Text 9 8 7 6, 5 4");
+    assert_eq!(spoken("987654'32 and 98765432", &["98765432"]), "987654'32 and 9 8 7, 6 5 4, 3 2");
 }
 
 #[test]
