@@ -4,6 +4,7 @@
 
     tests/gate_removals.py            all of them
     tests/gate_removals.py E4 nonce   these
+    tests/gate_removals.py --check    only whether each condition stands where this says
 
 Works on a copy: nothing of the tree is changed. A condition that no test misses is a fault: exit status 1. 2: usage, or
 the code is not any more what this list says.
@@ -29,8 +30,8 @@ REMOVALS = {
     ),
     "E2 enough voice": (
         f"{SRC}/confirm/evidence.rs",
-        "(said.voiced < gate.min_voiced, Reject::TooShort),",
-        "",
+        "Reject::Overtaken),\n        (said.voiced < gate.min_voiced, Reject::TooShort),",
+        "Reject::Overtaken),",
     ),
     "E3 not over playout": (f"{SRC}/confirm/evidence.rs", "(overlaps, Reject::Overlaps),", "(false && overlaps, Reject::Overlaps),"),
     "E3 not an echo": (f"{SRC}/confirm/evidence.rs", "(echo, Reject::Echo),", "(false && echo, Reject::Echo),"),
@@ -49,7 +50,7 @@ REMOVALS = {
         "            return Credit::Nobody;",
         "            self.turn = self.turn.next();\n"
         "            self.segments.push_back(Segment { turn: self.turn, onset: now, ended: Some(Ended { at: now, "
-        "voiced: gate.min_voiced }), text: fragment.to_owned(), last_fragment: now, taken: false });\n"
+        "voiced: gate.min_voiced }), text: fragment.to_owned(), last_fragment: now, taken: false, may_be_earlier: false });\n"
         "            self.watch(cx);\n"
         "            return Credit::Turn;",
     ),
@@ -69,7 +70,7 @@ REMOVALS = {
         "if open.spec.name != proposal.spec.name {",
         "if false {",
     ),
-    "E10 this room": (f"{SRC}/confirm/evidence.rs", "(!gate.own_microphone, Reject::NotThisRoom),", ""),
+    "E10 this room": (f"{SRC}/confirm/evidence.rs", "Reject::Late),\n        (!gate.own_microphone, Reject::NotThisRoom),", "Reject::Late),"),
     "digest": (
         f"{SRC}/confirm/question.rs",
         "self.prepared.digest == prepared.digest && self.prepared.args == prepared.args",
@@ -77,12 +78,12 @@ REMOVALS = {
     ),
     "single use": (
         f"{SRC}/confirm/gate.rs",
-        "Verdict::Run(permit(question, grant, proposal.key, proposal.turn))",
+        "Verdict::Run(permit(question, grant, (proposal.key, proposal.turn), (by, until)))",
         "let (spec, prepared) = (question.spec.clone(), question.prepared.clone());\n"
         "                let again = Question::new(question.id, (spec, prepared), question.summary.clone(), "
         "question.asked_in, question.read_back);\n"
-        "                self.state = State::Granted { question: again, grant, by: proposal.turn };\n"
-        "                Verdict::Run(permit(question, grant, proposal.key, proposal.turn))",
+        "                self.state = State::Granted { question: again, grant, by };\n"
+        "                Verdict::Run(permit(question, grant, (proposal.key, proposal.turn), (by, until)))",
     ),
     "expiry of the question": (
         f"{SRC}/confirm/gate.rs",
@@ -119,6 +120,10 @@ def failed(output):
 
 def main():
     wanted = sys.argv[1:]
+    if wanted == ["--check"]:
+        lost = [name for name, (path, there, _) in REMOVALS.items() if (ROOT / path).read_text().count(there) != 1]
+        print(f"{len(REMOVALS)} conditions of the gate" + (f", not where they were: {', '.join(lost)}" if lost else ""))
+        return 2 if lost else 0
     chosen = {
         name: removal
         for name, removal in REMOVALS.items()

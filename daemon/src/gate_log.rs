@@ -81,7 +81,7 @@ pub fn time_from(text: &str) -> Option<String> {
     date::from(text)
 }
 
-/// The moment this many milliseconds before now, as [`Record::at`] writes it.
+/// The moment `span` before the present one, as [`Record::at`] writes it.
 #[must_use]
 pub fn time_before(span: Duration) -> String {
     date::rfc3339(unix_ms().saturating_sub(crate::clock::millis(span)))

@@ -46,7 +46,7 @@ pub trait DigitalOut: Send {
 }
 
 /// Driver side: a button that a person holds to agree to something. Blocking; called on its lane only, one call at a time,
-/// every 20 ms.
+/// again and again: it must be quick.
 pub trait Button: Send {
     /// Whether it is down at this moment. A press that was already over is not told of.
     ///

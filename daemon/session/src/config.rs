@@ -188,7 +188,7 @@ pub struct GateConfig {
     pub violations: usize,
     /// How long a tool needs the screen, and no longer than the conversation.
     pub lock: Duration,
-    /// Calls of one tool that may be agreed to within [`GateConfig::effects_span`].
+    /// Calls of one tool that were agreed to and may start within [`GateConfig::effects_span`].
     pub effects: usize,
     /// See [`GateConfig::effects`].
     pub effects_span: Duration,

@@ -75,13 +75,6 @@ struct Call {
     agreed: Option<Box<Agreed>>,
 }
 
-impl Agreed {
-    /// What the answer was to hold.
-    fn expected(&self) -> Expected<'_> {
-        Expected { slots: &self.slots, repeat_last: self.repeat_last, challenge: &self.challenge }
-    }
-}
-
 /// What can still take an agreement back before its call runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Agreed {
@@ -93,6 +86,13 @@ pub(crate) struct Agreed {
     slots: Vec<String>,
     repeat_last: Option<usize>,
     challenge: Vec<String>,
+}
+
+impl Agreed {
+    /// What the answer was to hold.
+    fn expected(&self) -> Expected<'_> {
+        Expected { slots: &self.slots, repeat_last: self.repeat_last, challenge: &self.challenge }
+    }
 }
 
 impl Permit {

@@ -24,10 +24,11 @@
 //!
 //! # Invariants
 //! - [`Permit`] is made in [`confirm`] only. For a guarded tool that takes a question rendered from the arguments that
-//!   will run, heard to its end, and a later turn of local speech whose whole transcript reads as a yes. No model
-//!   output, tool result, note or reconnect is evidence.
+//!   will run, put to a person, and an act of theirs after that: a later turn of local speech whose whole transcript
+//!   reads as a yes, a tap with the nonce of the sheet, or the held button. No model output, tool result, note or
+//!   reconnect is evidence.
 //! - A call has one answer, in the conversation that asked for it, or is closed with a reason. One of the device's own, which
-//!   undoes another, has none: a note tells of both.
+//!   undoes another or which a person made by agreeing, has none: a note tells of both.
 //! - "Speaking" and "heard" come from playout reports, never from what was queued.
 
 #![forbid(unsafe_code)]

@@ -81,7 +81,7 @@
 //!
 //! # What there is not
 //! There are no events from an app to the agent: what an app knows reaches the model through your tools, and through
-//! [`Driver::view`]. Effects are not written down, so a crash between two steps of one cannot be looked into.
+//! [`Driver::view`]. This harness keeps no journal, so a crash between two steps of an effect cannot be looked into.
 //!
 //! [`conformance`] runs a tool set through what every tool must stand.
 

@@ -66,6 +66,19 @@ pub(super) fn overlap(gate: &GateConfig, ears: &Ears, said: &Said) -> Duration {
     ears.overlap(said.onset, said.ended, gate.tail)
 }
 
+/// The same for a no to a question that was not heard to its end: that it came too soon, and over the question, is what it is
+/// about.
+pub(super) fn reject_early(gate: &GateConfig, ears: &Ears, asked_in: TurnId, said: &Said) -> Option<Reject> {
+    [
+        (said.turn <= asked_in, Reject::SameTurn),
+        (said.voiced < gate.min_voiced, Reject::TooShort),
+        (ears.said_since(said.onset.saturating_sub(gate.echo_window), &said.text), Reject::Echo),
+        (!gate.own_microphone, Reject::NotThisRoom),
+    ]
+    .into_iter()
+    .find_map(|(fails, why)| fails.then_some(why))
+}
+
 /// The first condition that `said` does not meet.
 pub(super) fn reject(
     gate: &GateConfig,

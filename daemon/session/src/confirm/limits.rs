@@ -20,7 +20,7 @@ pub(super) struct Limits {
 struct Counts {
     /// When questions were made that nobody has agreed to.
     proposals: VecDeque<Instant>,
-    /// When approvals were spent.
+    /// When calls that were agreed to started.
     effects: VecDeque<Instant>,
     /// When it was turned down, and when calls tried to get past that.
     declines: VecDeque<Instant>,

@@ -22,8 +22,9 @@ pub(super) struct Question {
     pub(super) unclear: u32,
     /// Times it was spoken.
     pub(super) presentations: u32,
-    /// Who is to speak it, and how often the model has failed to.
+    /// Who is to speak it.
     pub(super) read_back: ReadBack,
+    /// How often the model has failed to.
     pub(super) misread: u32,
     /// Half of an agreement that takes two acts.
     pub(super) half: Half,

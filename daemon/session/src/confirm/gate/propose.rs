@@ -106,9 +106,8 @@ impl Gate {
         if let Route::Nowhere(text) = route {
             return refuse(cx, text, Owes::Speech, "there is no way left to ask");
         }
-        let own = self.sheets.iter().filter(|sheet| sheet.is_own()).count();
         let replaced = self.sheets.iter().any(|sheet| sheet.is_of(&proposal.spec.name));
-        if matches!(route, Route::Screen) && own >= cx.config.gate.sheets && !replaced {
+        if matches!(route, Route::Screen) && !replaced && !self.has_room(cx) {
             return refuse(cx, SCREEN_FULL, Owes::Speech, "the screen is full");
         }
         self.open(cx, turn, proposal, summary, &route)

@@ -78,10 +78,8 @@ impl Gate {
     pub(super) fn show(&mut self, cx: &mut Context, mut question: Question) {
         question.spec.consent = Consent::Touch;
         self.put_up(cx, &question);
-        self.sheets.push(self.sheet(cx, &question, What::Spoken));
-        if let Some(sheet) = self.sheets.last_mut() {
-            sheet.what = What::Own(Box::new(question));
-        }
+        let sheet = self.sheet(cx, &question, What::Spoken);
+        self.sheets.push(OnScreen { what: What::Own(Box::new(question)), ..sheet });
         self.watch(cx);
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use units::{Instant, TurnId, UtteranceId};
 
-use super::super::evidence::{overlap, reject};
+use super::super::evidence::{overlap, reject, reject_early};
 use super::super::wording::{LAPSED, MOVED, SAID_NO, SAID_OTHER, news, say_exactly};
-use super::super::{Approval, Reading, Reject};
+use super::super::{Approval, Reading};
 use super::{Gate, GateEnd, Half, Preasked, State};
 use crate::LineKind;
 use crate::config::ReadBack;
@@ -231,10 +231,8 @@ impl Gate {
     /// Something was said before the question was heard to its end: only a no is an answer to it.
     fn weigh_early(&mut self, cx: &mut Context, turn: TurnId, said: &Said) -> Weighed {
         let Some(question) = self.state.question() else { return Weighed::Nothing };
-        let asked = question.asked(said.onset.saturating_sub(Duration::from_nanos(1)), None);
-        let counts = reject(&cx.config.gate, cx.now, &self.ears, &asked, said);
-        let counts = matches!(counts, None | Some(Reject::Overlaps));
-        if !counts || read(cx, question, said) != Reading::No {
+        let why = reject_early(&cx.config.gate, &self.ears, question.asked_in, said);
+        if why.is_some() || read(cx, question, said) != Reading::No {
             return Weighed::Nothing;
         }
         cx.notice(Notice::GateEvidence {
