@@ -103,13 +103,8 @@ REMOVALS = {
     ),
     "a press that is held": (
         f"{SRC}/confirm/gate/press.rs",
-        "        cx.timers.clear(Timer::Hold);\n        self.press = match",
-        "        self.press = match",
-    ),
-    "a press after the question": (
-        f"{SRC}/confirm/gate/press.rs",
-        "let answers = self.waits_for_press().map(|pending| (pending, cx.now));",
-        "let answers = Some((self.last_pending, cx.now));",
+        "cx.after(Timer::Hold, cx.config.gate.hold);",
+        "cx.after(Timer::Hold, std::time::Duration::ZERO);",
     ),
 }
 
