@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Reading whole files that somebody else names: a pipe is not waited for, a device is not read for ever, and nothing
-//! larger than what belongs there is taken into memory.
+//! larger than what belongs there is taken into memory. And putting files of our own aside that have grown large.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The `n`th of the files that were put aside for `path`; 1 is the last.
+pub(crate) fn aside(path: &Path, n: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{n}"));
+    name.into()
+}
+
+/// Puts `path` aside and keeps `keep` of those that were; with none to be kept it is removed.
+///
+/// # Errors
+/// Those of the system; some files may have moved up by then.
+pub(crate) fn put_aside(path: &Path, keep: u32) -> io::Result<()> {
+    if keep == 0 {
+        return fs::remove_file(path);
+    }
+    for n in (1..keep).rev() {
+        match fs::rename(aside(path, n), aside(path, n + 1)) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    fs::rename(path, aside(path, 1))
+}
 
 /// A regular file, to be read.
 ///

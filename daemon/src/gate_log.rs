@@ -28,6 +28,7 @@ use tracing::warn;
 use units::CallKey;
 
 use crate::clock::unix_ms;
+use crate::file;
 use crate::identity::Identity;
 use crate::journal::{Entry, Report};
 use crate::records::Bounds;
@@ -69,7 +70,7 @@ pub fn path_in(state: &Path) -> PathBuf {
 #[must_use]
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
-        (1..).map(|n| writer::aside(path, n)).take_while(|path| path.exists()).collect();
+        (1..).map(|n| file::aside(path, n)).take_while(|path| path.exists()).collect();
     files.reverse();
     files.extend(path.exists().then(|| path.to_owned()));
     files

@@ -102,10 +102,8 @@ pub(crate) struct Running {
     pub(crate) turn: TurnId,
     /// The connection that asked.
     pub(crate) epoch: Epoch,
-    /// It spent an approval.
-    pub(crate) agreed: bool,
-    /// What it was given, if it spent an approval: it may have to be asked for anew.
-    pub(crate) args: Option<Value>,
+    /// The arguments, if it spent an approval: it may have to be asked for anew.
+    pub(crate) agreed: Option<Value>,
     /// It is past its point of no return.
     pub(crate) begun: bool,
     /// The provider may have dropped it without a word, and its answer with it.

@@ -204,6 +204,19 @@ pub enum OutcomeStatus {
     Cancelled,
 }
 
+impl OutcomeStatus {
+    /// A word for the record, and for the model.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Unknown => "unknown",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a finished run brings back. Already shaped for the model by trusted code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use session::{
-    Catalog, Consent, GateEnd, LineKind, Notice, Outcome, OutcomeStatus, Prepared, Presenter, Reading,
-    Reject, Spoken,
+    Catalog, Consent, GateEnd, LineKind, Notice, Outcome, Prepared, Presenter, Reading, Reject, Spoken,
 };
 use sha2::{Digest, Sha256};
 use units::{CallKey, GrantId, PendingId, TurnId};
@@ -173,12 +172,7 @@ impl Scribe {
     /// The record that the end of a call makes, if it ran under an approval.
     pub(super) fn on_outcome(&mut self, call: CallKey, outcome: &Outcome) -> Option<Event> {
         let grant = self.runs.remove(&call)?;
-        let status = match outcome.status {
-            OutcomeStatus::Success => "success",
-            OutcomeStatus::Error => "error",
-            OutcomeStatus::Unknown => "unknown",
-            OutcomeStatus::Cancelled => "cancelled",
-        };
+        let status = outcome.status.as_str();
         let fields = json!({"call": call.0, "grant": grant.0, "key8": self.key8(grant), "status": status});
         Some(Event::new("call.ended", fields))
     }

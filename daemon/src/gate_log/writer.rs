@@ -2,10 +2,10 @@
 
 //! The end of the gate log's queue at the disk. Blocks.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -167,7 +167,7 @@ impl Writer {
         let bytes = line.len() as u64;
         if open.bytes > 0 && open.bytes + bytes > self.bounds.bytes_max {
             open.file.sync_data()?;
-            self.put_aside()?;
+            file::put_aside(&self.path, self.bounds.keep)?;
             let end = open.end;
             open = self.created()?;
             open.end = end;
@@ -189,7 +189,7 @@ impl Writer {
         let mut open = self.created()?;
         if open.bytes == 0 {
             // It was put aside, and the daemon ended before the next was begun.
-            match File::open(aside(&self.path, 1)) {
+            match File::open(file::aside(&self.path, 1)) {
                 Ok(mut before) => open.end = tail(&mut before)?,
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
                 Err(cause) => return Err(cause),
@@ -222,23 +222,10 @@ impl Writer {
         Ok(Open { file, bytes, end, is_synced: true })
     }
 
-    fn put_aside(&self) -> io::Result<()> {
-        if self.bounds.keep == 0 {
-            return fs::remove_file(&self.path);
-        }
-        for n in (1..self.bounds.keep).rev() {
-            match fs::rename(aside(&self.path, n), aside(&self.path, n + 1)) {
-                Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        fs::rename(&self.path, aside(&self.path, 1))
-    }
-
     /// Whether an event of this name and key is in the file or in the one before.
     fn has(&self, event: &Event) -> io::Result<bool> {
         let key = event.fields.get("key8");
-        for path in [self.path.clone(), aside(&self.path, 1)] {
+        for path in [self.path.clone(), file::aside(&self.path, 1)] {
             let bytes = match file::read(&path, self.bounds.bytes_max.saturating_mul(2)) {
                 Ok(bytes) => bytes,
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
@@ -251,12 +238,6 @@ impl Writer {
         }
         Ok(false)
     }
-}
-
-pub(super) fn aside(path: &Path, n: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{n}"));
-    name.into()
 }
 
 /// How the chain of a file ends. Its position is at the end then.

@@ -5,7 +5,7 @@
 //! The disk is waited for on a thread of its own. Nobody else waits for it: what finds the queue full, and what cannot be
 //! written, is lost and counted, and the count is the next line that can be written.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ use units::Instant;
 
 use super::Record;
 use crate::clock::unix_ms;
+use crate::file;
 use crate::watch::{Moment, Observer};
 
 /// Records that may wait for the disk: more than a minute of the busiest talk.
@@ -206,7 +207,7 @@ impl Writer {
         let bytes = line.len() as u64;
         if open.bytes > 0 && open.bytes + bytes > self.bounds.bytes_max {
             drop(open);
-            self.put_aside()?;
+            file::put_aside(&self.path, self.bounds.keep)?;
             open = self::open(&self.path)?;
         }
         if let Err(cause) = open.file.write_all(line.as_bytes()) {
@@ -218,25 +219,6 @@ impl Writer {
         self.file = Some(open);
         Ok(())
     }
-
-    fn put_aside(&self) -> io::Result<()> {
-        if self.bounds.keep == 0 {
-            return fs::remove_file(&self.path);
-        }
-        for n in (1..self.bounds.keep).rev() {
-            match fs::rename(aside(&self.path, n), aside(&self.path, n + 1)) {
-                Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        fs::rename(&self.path, aside(&self.path, 1))
-    }
-}
-
-fn aside(path: &Path, n: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{n}"));
-    name.into()
 }
 
 fn open(path: &Path) -> io::Result<Open> {

@@ -75,8 +75,7 @@ async fn go_on(tool: &ErasedTool, cx: &Cx) -> Result<(), Shaped> {
 }
 
 fn error_shaped(error: String) -> Shaped {
-    let body = json!({"status": "error", "error": error});
-    Shaped { status: Status::Error, body, events: Vec::new(), clip_after: None, silent_ok: false }
+    super::failed(json!({"status": "error", "error": error}))
 }
 
 /// The one attempt that an approval allows. Where nobody knows what came of it, and trying twice does no more than trying once, a

@@ -116,9 +116,9 @@ impl Session {
         let Some(Open { name, stage: Stage::Running(running), .. }) = self.ledger.take(call) else {
             return;
         };
-        let Running { spec, args, own, turn, started, .. } = *running;
+        let Running { spec, agreed, own, turn, started, .. } = *running;
         // Who is asked anew must be who had agreed.
-        let args = args.filter(|_| started >= self.person_since);
+        let args = agreed.filter(|_| started >= self.person_since);
         let prepared = args.ok_or_else(String::new).and_then(|args| self.catalog.prepare(&spec.name, &args));
         // The surface it was asked on may have been chosen for that question.
         let spec = self.catalog.spec(&spec.name).unwrap_or(spec);

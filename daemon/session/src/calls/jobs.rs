@@ -4,7 +4,7 @@
 
 use units::CallKey;
 
-use super::run::{no_outcome, owed, status_word};
+use super::run::{no_outcome, owed};
 use crate::Output;
 use crate::answers;
 use crate::ledger::{Change, Loose, Open, Owes, Own, Running, Stage, Step, Told};
@@ -70,7 +70,7 @@ impl Session {
 
     pub(super) fn on_job_outcome(&mut self, call: CallKey, running: &Running, outcome: Outcome) {
         let Outcome { status, body, events, clip_after, silent_ok } = outcome;
-        let body = answers::object(status_word(status), body);
+        let body = answers::object(status.as_str(), body);
         self.gate.on_result(self.person.turn(), &body);
         for event in events {
             self.cx.emit(Output::Event(event));

@@ -172,7 +172,7 @@ impl Session {
             return;
         };
         let Outcome { status, body, events, clip_after, silent_ok } = outcome;
-        let body = answers::object(status_word(status), body);
+        let body = answers::object(status.as_str(), body);
         for event in events {
             self.cx.emit(Output::Event(event));
         }
@@ -227,7 +227,7 @@ impl Session {
             return;
         };
         let Outcome { status, body, silent_ok, .. } = outcome;
-        let body = answers::object(status_word(status), body);
+        let body = answers::object(status.as_str(), body);
         // What the model was told of it, if anything, was something else.
         let unread = why == Loose::TakenBack || status == OutcomeStatus::Success;
         self.remember(call, &running, status, &body, unread);
@@ -318,17 +318,8 @@ pub(super) fn owed(running: &Running, status: OutcomeStatus, silent_ok: bool) ->
         OutcomeStatus::Error | OutcomeStatus::Unknown => Owes::Speech,
         OutcomeStatus::Cancelled => Owes::Silence,
         OutcomeStatus::Success if running.spec.ends_session => Owes::Silence,
-        OutcomeStatus::Success if running.spec.needs_result_now || running.agreed => Owes::Speech,
+        OutcomeStatus::Success if running.spec.needs_result_now || running.agreed.is_some() => Owes::Speech,
         OutcomeStatus::Success if silent_ok => Owes::Silence,
         OutcomeStatus::Success => Owes::SpeechIfNone,
-    }
-}
-
-pub(super) fn status_word(status: OutcomeStatus) -> &'static str {
-    match status {
-        OutcomeStatus::Success => "success",
-        OutcomeStatus::Error => "error",
-        OutcomeStatus::Unknown => "unknown",
-        OutcomeStatus::Cancelled => "cancelled",
     }
 }

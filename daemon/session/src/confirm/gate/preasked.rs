@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::super::Permit;
 use super::super::Reading;
-use super::super::evidence::{overlap, reject};
+use super::super::evidence::reject;
 use super::super::question::{Question, permit};
-use super::spoken::{read, says, since};
+use super::spoken::{read, says};
 use super::{Gate, Proposal};
 use crate::config::ReadBack;
 use crate::context::Context;
@@ -71,14 +71,7 @@ impl Gate {
             replaces: None,
         });
         cx.notice(Notice::GatePresented { pending: id, by: Presenter::Model });
-        cx.notice(Notice::GateEvidence {
-            pending: id,
-            turn: said.turn,
-            voiced: said.voiced,
-            overlap: overlap(&cx.config.gate, &self.ears, &said),
-            after: since(said.onset, heard_at),
-            read,
-        });
+        self.note_evidence(cx, id, &said, Some(heard_at), read);
         let grant = self.grant(cx, &question, Channel::Voice);
         cx.notice(Notice::GateSpent { grant, call: proposal.key });
         let until = cx.now + cx.config.gate.grant;

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use units::{Instant, TurnId, UtteranceId};
+use units::{Instant, PendingId, TurnId, UtteranceId};
 
 use super::super::evidence::{overlap, reject, reject_early};
 use super::super::wording::{LAPSED, MOVED, SAID_NO, SAID_OTHER, news, say_exactly};
-use super::super::{Approval, Reading};
+use super::super::{Approval, Reading, Reject};
 use super::{Gate, GateEnd, Half, Preasked, State};
 use crate::LineKind;
 use crate::config::ReadBack;
@@ -192,14 +192,7 @@ impl Gate {
                     Some(why) => Err(why),
                     None => Ok(read(cx, &question, said)),
                 };
-                cx.notice(Notice::GateEvidence {
-                    pending: question.id,
-                    turn: said.turn,
-                    voiced: said.voiced,
-                    overlap: overlap(&cx.config.gate, &self.ears, said),
-                    after: since(said.onset, heard_at),
-                    read,
-                });
+                self.note_evidence(cx, question.id, said, Some(heard_at), read);
                 match read {
                     Ok(reading) => {
                         self.said = None;
@@ -235,14 +228,7 @@ impl Gate {
         if why.is_some() || read(cx, question, said) != Reading::No {
             return Weighed::Nothing;
         }
-        cx.notice(Notice::GateEvidence {
-            pending: question.id,
-            turn: said.turn,
-            voiced: said.voiced,
-            overlap: overlap(&cx.config.gate, &self.ears, said),
-            after: Duration::ZERO,
-            read: Ok(Reading::No),
-        });
+        self.note_evidence(cx, question.id, said, None, Ok(Reading::No));
         self.settle(cx, turn, GateEnd::Declined, SAID_NO);
         Weighed::Answered
     }
@@ -258,6 +244,26 @@ impl Gate {
             cx.after(Timer::GateDeadline, cx.config.gate.deadline);
             self.renew(cx, question.id);
         }
+    }
+
+    /// Tells what was said to a question that was heard by `heard_at`, if it was, and how that was read.
+    pub(super) fn note_evidence(
+        &self,
+        cx: &mut Context,
+        pending: PendingId,
+        said: &Said,
+        heard_at: Option<Instant>,
+        read: Result<Reading, Reject>,
+    ) {
+        let after = heard_at.filter(|heard_at| said.onset > *heard_at);
+        cx.notice(Notice::GateEvidence {
+            pending,
+            turn: said.turn,
+            voiced: said.voiced,
+            overlap: overlap(&cx.config.gate, &self.ears, said),
+            after: after.map_or(Duration::ZERO, |heard_at| said.onset - heard_at),
+            read,
+        });
     }
 
     fn wait(&mut self, cx: &mut Context, question: Question, by: Presenter) {
@@ -328,14 +334,7 @@ impl Gate {
         }
         let is_agreement = said.turn == by;
         let reading = read(cx, question, said);
-        cx.notice(Notice::GateEvidence {
-            pending: question.id,
-            turn: said.turn,
-            voiced: said.voiced,
-            overlap: overlap(&cx.config.gate, &self.ears, said),
-            after: heard_at.map_or(Duration::ZERO, |heard_at| since(said.onset, heard_at)),
-            read: Ok(reading),
-        });
+        self.note_evidence(cx, question.id, said, heard_at, Ok(reading));
         match reading {
             Reading::No => self.settle(cx, turn, GateEnd::Declined, SAID_NO),
             Reading::Amend => self.settle(cx, turn, GateEnd::Amended, SAID_OTHER),
@@ -400,8 +399,4 @@ pub(super) fn read(cx: &Context, question: &Question, said: &Said) -> Reading {
     let reading = lexicon::read(gate.locale, &gate.other_locales, &said.text, &question.expected());
     // Words that may be those of something said before are no yes to this.
     if reading == Reading::Yes && said.may_be_earlier { Reading::Unclear } else { reading }
-}
-
-pub(super) fn since(onset: Instant, heard_at: Instant) -> Duration {
-    if onset > heard_at { onset - heard_at } else { Duration::ZERO }
 }
