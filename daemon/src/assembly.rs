@@ -48,10 +48,18 @@ pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
 /// What a person can agree with beside their voice, and the configuration does not bring.
 #[derive(Clone, Debug, Default)]
 pub struct Surfaces {
-    /// Where a screen may come.
-    pub screens: Screens,
+    /// Where a screen may come; none does if `None`.
+    pub screens: Option<Screens>,
     /// A button; that of the configuration if `None`.
     pub button: Option<Arc<PushButton>>,
+}
+
+/// What keeps people from agreeing to these tools, and what of the gate's keys holds for nothing.
+#[must_use]
+pub fn gate_cautions(config: &Config, surfaces: &Surfaces, tools: &ToolSet) -> Vec<String> {
+    let mut gate = figures::session_config(config).gate;
+    gate.button = surfaces.button.is_some() || config.hal.button.is_some();
+    figures::cautions(&gate, surfaces.screens.is_some(), config, tools)
 }
 
 /// What keeps a configuration without faults from running. Each names the thing, the value and the remedy.
@@ -317,7 +325,9 @@ impl<'a> Assembly<'a> {
         let mut settings = figures::session_config(&config);
         settings.gate.button = button.is_some();
         settings.gate.own_microphone |= hears_the_room;
-        figures::cautions(&settings.gate, &config, &tools).iter().for_each(|text| tracing::warn!("{text}"));
+        figures::cautions(&settings.gate, screens.is_some(), &config, &tools)
+            .iter()
+            .for_each(|text| tracing::warn!("{text}"));
         let session = Session::new(settings, Box::new(toolbox.catalog()), seed());
         let wire_log =
             config.log.wire_dir.as_ref().map(|dir| {
@@ -349,7 +359,7 @@ impl<'a> Assembly<'a> {
             speech,
             clips,
             switch,
-            screens,
+            screens: screens.unwrap_or_default(),
             button,
             watchers,
             end_with_session,

@@ -19,6 +19,10 @@ const READ_LIMIT: Duration = Duration::from_millis(200);
 /// Changes that may wait for the driver: more than a finger makes while it is busy.
 const CHANGES: usize = 16;
 
+/// What helps when it cannot be read.
+pub(crate) const REMEDY: &str = "plug it in, name an input device as `ls /dev/input/by-id` shows it, and let this user read that \
+                                 (group `input`)";
+
 /// What the button does. Nothing, where there is none.
 #[derive(Debug)]
 pub struct Presses(Option<mpsc::Receiver<bool>>);
@@ -68,7 +72,7 @@ async fn read(button: Arc<PushButton>, told: mpsc::Sender<bool>) {
             }
             Err(fault) => {
                 if !std::mem::replace(&mut failing, true) {
-                    warn!("the button cannot be read, so nobody can agree with it: {fault}");
+                    warn!("the button cannot be read, so nobody can agree with it: {fault}; {REMEDY}");
                 }
                 // It may have been let go of.
                 if last != Some(true) {

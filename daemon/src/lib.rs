@@ -89,7 +89,7 @@ impl Daemon {
     /// Lets people be asked on the screen that comes to `screens`. Keep a clone, and [`screen::Screens::attach`] where you draw.
     #[must_use]
     pub fn screens(mut self, screens: screen::Screens) -> Self {
-        self.surfaces.screens = screens;
+        self.surfaces.screens = Some(screens);
         self
     }
 

@@ -226,7 +226,7 @@ impl Talk {
         }
         let mut surfaces = Surfaces::default();
         if self.tapped {
-            tokio::spawn(agree(surfaces.screens.attach()));
+            tokio::spawn(agree(surfaces.screens.get_or_insert_default().attach()));
         }
         if let Some(at) = self.pressed {
             let (button, finger) = hal::sim::button(&hal::Lane::inline("button"));

@@ -221,13 +221,14 @@ impl ConsoleQuestion {
         &self.summary
     }
 
-    /// Takes what the person typed. Only a clear yes, by the same rules as for speech, makes a permit.
+    /// Takes what the person typed. Only a clear yes, by the same rules as for speech in `locale` where the languages `also`
+    /// are spoken too, makes a permit.
     ///
     /// # Errors
     /// [`NotAgreed`] for anything else. The question is used up either way.
-    pub fn answer(self, typed: &str) -> Result<Permit, NotAgreed> {
+    pub fn answer(self, locale: Locale, also: &[Locale], typed: &str) -> Result<Permit, NotAgreed> {
         let expected = Expected { slots: &self.prepared.slots, ..Expected::default() };
-        let reading = lexicon::read(Locale::En, &[], typed, &expected);
+        let reading = lexicon::read(locale, also, typed, &expected);
         match reading {
             Reading::Yes => Ok(Permit(Call {
                 key: CallKey(0),
@@ -318,7 +319,7 @@ mod tests {
         let guarded = spec(Effect::Outbound, false);
         let ask = || ask_at_console(&guarded, prepared(Some("Send to 12345."))).unwrap();
         assert_eq!(ask().sentence(), "Send to 12345.");
-        let permit = ask().answer("yes, 12345\n").unwrap();
+        let permit = ask().answer(Locale::En, &[], "yes, 12345\n").unwrap();
         assert!(permit.grant().is_some());
         for (typed, reading) in [
             ("", Reading::Unclear),
@@ -326,7 +327,10 @@ mod tests {
             ("no", Reading::No),
             ("yes, 54321", Reading::Amend),
         ] {
-            assert_eq!(ask().answer(typed).unwrap_err(), NotAgreed { reading }, "{typed}");
+            assert_eq!(ask().answer(Locale::En, &[], typed).unwrap_err(), NotAgreed { reading }, "{typed}");
+        }
+        for locale in Locale::ALL {
+            assert!(ask().answer(locale, &[], locale.yes()).is_ok(), "{}: {}", locale.tag(), locale.yes());
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The figures of the session, from the configuration.
 
 use session::{GateConfig, ReadBack};
-use tools::{Agreement, ToolSet};
+use tools::{Agreement, ErasedTool, ToolSet};
 
 use super::speech;
 use crate::config::{self, Config, EngageMode};
@@ -46,7 +46,7 @@ fn gate_config(config: &Config) -> GateConfig {
 }
 
 /// What keeps people from agreeing, for whoever starts the daemon.
-pub(super) fn cautions(gate: &GateConfig, config: &Config, tools: &ToolSet) -> Vec<String> {
+pub(super) fn cautions(gate: &GateConfig, screen: bool, config: &Config, tools: &ToolSet) -> Vec<String> {
     let mut cautions = Vec::new();
     let by = |wanted: fn(Agreement) -> bool| {
         tools.iter().filter(move |tool| tool.asking().is_some_and(|asking| wanted(asking.by)))
@@ -66,7 +66,31 @@ pub(super) fn cautions(gate: &GateConfig, config: &Config, tools: &ToolSet) -> V
             )
         }));
     }
+    if !screen {
+        cautions.extend(by(|by| matches!(by, Agreement::Touch | Agreement::Both)).map(|tool| {
+            format!(
+                "nobody can agree to tool `{}`: it takes a tap, and this program draws no screen (see `voiced::screen`); another \
+                 way to agree is `consent`, or the gate of the tool",
+                tool.name()
+            )
+        }));
+    }
+    cautions.extend(config.gate.log.fields.keys().filter_map(|place| unknown_place(place, config, tools)));
     cautions
+}
+
+/// What is wrong with the place of a policy of the gate log.
+fn unknown_place((name, field): &(String, String), config: &Config, tools: &ToolSet) -> Option<String> {
+    let wrong = match tools.find(name).map(ErasedTool::schema) {
+        Some(schema) => {
+            let argument = field.split(['.', '[']).next().unwrap_or_default();
+            let is_known = schema.get("properties").is_some_and(|known| known.get(argument).is_some());
+            (!is_known).then_some("the tool has no such argument")?
+        }
+        // A server may bring it later.
+        None => config.mcp.is_empty().then_some("there is no such tool")?,
+    };
+    Some(format!("gate.log.fields: `{name}.{field}`: {wrong}, so its policy holds for nothing"))
 }
 
 const fn takes_a_voice(by: Agreement) -> bool {
@@ -151,12 +175,20 @@ mod tests {
         let by_button = tools(Gate::button(|_| "Do it.".to_owned()));
         let by_voice = tools(Gate::voice(|_| "Do it.".to_owned()));
         let by_touch = tools(Gate::touch(|_| "Do it.".to_owned()));
-        let told = |keys: &[&str], tools: &ToolSet| {
+        let told_with = |screen: bool, keys: &[&str], tools: &ToolSet| {
             let config = set(keys);
-            cautions(&session_config(&config).gate, &config, tools)
+            cautions(&session_config(&config).gate, screen, &config, tools)
         };
+        let told = |keys: &[&str], tools: &ToolSet| told_with(true, keys, tools);
         assert!(told(&[], &by_voice).is_empty() && told(&[], &by_touch).is_empty());
+        assert!(told_with(false, &[], &by_voice).is_empty());
+        assert!(
+            told_with(false, &[], &by_touch)[0].starts_with("nobody can agree to tool `act`: it takes a tap")
+        );
         assert!(told(&[], &by_button)[0].starts_with("nobody can agree to tool `act`: it takes the button"));
+        let place = |place: &str| told(&[&format!("gate.log.fields=[\"{place} = plain\"]")], &by_voice);
+        assert!(place("act.note").first().is_some_and(|text| text.contains("no such argument")));
+        assert!(place("acts.note").first().is_some_and(|text| text.contains("no such tool")));
         let file = ["audio.capture=file:person.wav"];
         assert!(told(&file, &by_voice)[0].starts_with("nothing that is said is taken for consent"));
         assert!(told(&file, &by_touch).is_empty());

@@ -10,14 +10,15 @@ use tools::ToolSet;
 use tools::mcp::Joined;
 
 use super::{EXIT_CONFIG, fail, no_voice, note, print, runtime};
-use crate::assembly::{self, Bus, Extend};
+use crate::assembly::{self, Bus, Extend, Surfaces};
+use crate::button::REMEDY as BUTTON_REMEDY;
 use crate::config::{Config, ProcessEnv, Sources};
 use crate::fault::chain;
 use crate::provider::{mark_caution, model_caution, schema_cautions};
 use crate::tooling::{self, COMMAND_LIMIT};
 
 /// Checks the configuration and all that it names. Faults go to standard error, the verdict to standard output.
-pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCode {
+pub(super) fn check(sources: &Sources, extend: &Extend, surfaces: &Surfaces, as_json: bool) -> ExitCode {
     let mut faults = Vec::new();
     let mut cautions = Vec::new();
     let mut verdict = String::new();
@@ -29,6 +30,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                 Ok(tools) => {
                     let tools = with_servers(config, tools, &mut faults, &mut cautions);
                     cautions.extend(tools.warnings().iter().map(ToString::to_string));
+                    cautions.extend(assembly::gate_cautions(config, surfaces, &tools));
                     cautions.extend(schema_cautions(&tooling::declarations(&tools)));
                     verdict = format!("{} keys, {} tools", loaded.origins.len(), tools.iter().len());
                     faults.extend(assembly::link_config(config, &tools).err().map(|fault| chain(&fault)));
@@ -41,6 +43,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
             if let Err(fault) = assembly::clips(config) {
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
+            cautions.extend(button_caution(config));
             if let Some(caution) = voice_caution(config) {
                 cautions.push(caution);
             }
@@ -67,6 +70,13 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
         note(fault);
     }
     fail(EXIT_CONFIG, format_args!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" }))
+}
+
+/// A button that cannot be read now. It may be plugged in later.
+fn button_caution(config: &Config) -> Option<String> {
+    let device = &config.hal.button.as_ref()?.device;
+    let cause = std::fs::File::open(device).err()?;
+    Some(format!("hal.button.device = {:?} cannot be read now: {cause}; {BUTTON_REMEDY}", device.display()))
 }
 
 /// The device's voice, tried out: without one nothing that asks first is ever done.

@@ -27,7 +27,7 @@ pub(super) enum GateCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Tell whether a record was changed, added or removed; ends with 1 if so
+    /// Tell whether a record was changed, added or removed, but for the last ones; ends with 1 if so, with 2 if there is none
     Verify {
         /// Files of the log, the oldest first; left out, all that the device has
         #[arg(value_name = "FILE")]
@@ -40,7 +40,10 @@ pub(super) fn run(command: GateCommand, sources: &Sources) -> ExitCode {
     match command {
         GateCommand::Verify { files } => with(files, sources, |files, verdict| {
             let code = print(&told(files, &verdict));
-            if verdict.breaks.is_empty() && !verdict.records.is_empty() { code } else { ExitCode::from(1) }
+            if !verdict.breaks.is_empty() {
+                return ExitCode::from(1);
+            }
+            if verdict.records.is_empty() { ExitCode::from(2) } else { code }
         }),
         GateCommand::Log { since, json } => with(Vec::new(), sources, |_, verdict| {
             if !verdict.breaks.is_empty() {
@@ -72,7 +75,7 @@ fn with(
             Ok(path) => {
                 let paths = files(&path);
                 if paths.is_empty() {
-                    return fail(1, format_args!("there is no `{}`: nothing was recorded", path.display()));
+                    return fail(2, format_args!("there is no `{}`: nothing was recorded", path.display()));
                 }
                 paths
             }

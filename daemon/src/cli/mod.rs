@@ -121,7 +121,7 @@ pub(crate) fn main(extend: Extend, surfaces: Surfaces) -> ExitCode {
             fail(2, "the demo brings its own configuration; leave out --config and --set")
         }
         Command::Demo(options) => demo::main(options, &extend),
-        Command::Check { json } => check::check(&sources.sources(), &extend, json),
+        Command::Check { json } => check::check(&sources.sources(), &extend, &surfaces, json),
         Command::Config(ConfigCommand::Show) => match load(&sources.sources()) {
             Ok(loaded) => print(&loaded.show()),
             Err(code) => code,

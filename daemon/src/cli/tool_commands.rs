@@ -19,7 +19,7 @@ use super::tool_report;
 use super::{EXIT_CONFIG, EXIT_INTERNAL, fail, note, print, runtime};
 use crate::assembly::{self, Bus, Extend};
 use crate::clock::millis;
-use crate::config::Config;
+use crate::config::{Asking as Asked, Config};
 use crate::fault::chain;
 use crate::identity::Identity;
 use crate::sound::{TOOLS, VOICE_TOOLS};
@@ -124,7 +124,7 @@ fn with_tools(command: Configured, config: &Config, native: &ToolSet, runtime: &
         },
         Configured::Report { files, json } => tool_report::report(&files, &tools, json),
         Configured::Test { name, args } => match find(&tools, &name) {
-            Ok(tool) => test(&tools, tool, &args, runtime),
+            Ok(tool) => test(config, &tools, tool, &args, runtime),
             Err(code) => code,
         },
     }
@@ -156,7 +156,7 @@ fn as_row(tool: &ErasedTool) -> String {
         (None, None) => (String::new(), String::new()),
     };
     let head = tool.description().split(". ").next().unwrap_or_default().trim_end_matches('.');
-    format!("{:<26} {:<9} {consent:<22} {head}.{why}", tool.name(), effect(tool))
+    format!("{:<26} {:<9} {consent:<44} {head}.{why}", tool.name(), effect(tool))
 }
 
 /// By what a person agrees, and what a spoken answer must hold.
@@ -171,6 +171,12 @@ fn asks(asking: Asking) -> String {
     let code = if asking.high_risk { ", with a code" } else { "" };
     let digits = asking.repeat_last.map(|digits| format!(", with {digits} digits")).unwrap_or_default();
     format!("asks: {by}{code}{digits}")
+}
+
+/// Whether a spoken yes is all that it takes.
+fn is_a_plain_yes(asking: Asking) -> bool {
+    let by_voice = matches!(asking.by, Agreement::Voice | Agreement::VoiceOrTouch);
+    by_voice && !asking.high_risk && asking.repeat_last.is_none()
 }
 
 fn as_value(tool: &ErasedTool) -> Value {
@@ -209,7 +215,7 @@ fn effect(tool: &ErasedTool) -> &'static str {
 
 /// Runs one tool and prints what a live call would have brought: `ok`, `status`, `elapsed_ms`, `response`,
 /// `sent_to_model`.
-fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
+fn test(config: &Config, tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> ExitCode {
     if TOOLS.contains(&tool.name()) && !VOICE_TOOLS.contains(&tool.name()) {
         return fail(
             2,
@@ -231,7 +237,7 @@ fn test(tools: &ToolSet, tool: &ErasedTool, args: &str, runtime: &Runtime) -> Ex
     };
     let permit = match session::observing(&spec, prepared.clone()) {
         Ok(permit) => permit,
-        Err(NeedsConsent) => match ask(&spec, prepared) {
+        Err(NeedsConsent) => match ask(&config.gate.asking, tool, &spec, prepared) {
             Ok(permit) => permit,
             Err(code) => return code,
         },
@@ -303,20 +309,30 @@ fn on_trial(config: &Config) -> Config {
     config
 }
 
-/// Asks the person at the terminal, in the words the device would speak.
-fn ask(spec: &session::ToolSpec, prepared: session::Prepared) -> Result<Permit, ExitCode> {
+/// Asks the person at the terminal, in the words the device would speak. A typed yes is enough here, whatever a conversation
+/// would take.
+fn ask(
+    asked: &Asked,
+    tool: &ErasedTool,
+    spec: &session::ToolSpec,
+    prepared: session::Prepared,
+) -> Result<Permit, ExitCode> {
     let question = session::ask_at_console(spec, prepared)
         .map_err(|_| fail(EXIT_INTERNAL, format_args!("{} has no sentence to ask with", spec.name)))?;
     let input = std::io::stdin();
     if !input.is_terminal() {
         return Err(fail(2, "this tool acts on the world outside and asks first: run it from a terminal"));
     }
-    note(format_args!("{} Type a whole answer, such as `yes`:", question.sentence().trim_end()));
+    if let Some(asking) = tool.asking().filter(|asking| !is_a_plain_yes(*asking)) {
+        note(format_args!("in a conversation it {}; here a typed yes is enough", asks(asking)));
+    }
+    let (sentence, yes) = (question.sentence().trim_end(), asked.locale.yes());
+    note(format_args!("{sentence} Type a whole answer, such as `{yes}`:"));
     let mut typed = String::new();
     if input.lock().read_line(&mut typed).is_err() {
         return Err(fail(EXIT_INTERNAL, "the answer cannot be read"));
     }
-    question.answer(&typed).map_err(|refusal| fail(1, refusal))
+    question.answer(asked.locale, &asked.other_locales, &typed).map_err(|refusal| fail(1, refusal))
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub struct Options {
     /// As fast as the machine can, on virtual time, instead of in real time
     #[arg(long)]
     pub fast: bool,
-    /// Folder for heard.wav, timeline.jsonl and the wire log; what an earlier demo left there is replaced
+    /// Folder for heard.wav, timeline.jsonl, the wire log and the gate log; what an earlier demo left there is replaced
     #[arg(long, value_name = "FOLDER", default_value = "demo-out")]
     pub out: PathBuf,
     /// Speak yourself: use a microphone of this machine instead of the recording
@@ -212,6 +212,7 @@ pub async fn run(options: &Options, extend: &Extend) -> Result<verdict::Verdict,
         notices: witness.notices(),
         heard: if options.speaker.is_none() { Some(paths.heard.clone()) } else { None },
         timeline: paths.timeline.clone(),
+        state: paths.state.clone(),
         scripted_person: recorded_person,
     };
     Ok(verdict::judge(&facts))
@@ -269,6 +270,7 @@ fn config(options: &Options, paths: &Paths, sink: &sink::Sink) -> Result<Config,
         format!("tools.notify.url={}", sink.url()),
         "hal.sim.zones.cold_storage.temp_c=11.4".to_owned(),
         format!("log.wire_dir={}", paths.wire.display()),
+        format!("state.dir={}", paths.state.display()),
     ];
     let sources = Sources { set, ..Sources::shipped_example() };
     Ok(Config::load(&sources)?.config)
@@ -281,6 +283,8 @@ struct Paths {
     heard: PathBuf,
     timeline: PathBuf,
     wire: PathBuf,
+    /// What is kept of questions and approvals.
+    state: PathBuf,
 }
 
 impl Paths {
@@ -291,12 +295,15 @@ impl Paths {
             heard: out.join("heard.wav"),
             timeline: out.join("timeline.jsonl"),
             wire: out.join("wire"),
+            state: out.join("state"),
         };
         fs::create_dir_all(out).map_err(fault)?;
-        match fs::remove_dir_all(&paths.wire) {
-            Ok(()) => {}
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(fault(cause)),
+        for before in [&paths.wire, &paths.state] {
+            match fs::remove_dir_all(before) {
+                Ok(()) => {}
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+                Err(cause) => return Err(fault(cause)),
+            }
         }
         Ok(paths)
     }

@@ -25,6 +25,8 @@ pub(super) struct Facts {
     /// The first question of the gate, spoken again with the device's voice: the same words give the same waveform.
     pub read_back: Option<Pcm>,
     pub timeline: PathBuf,
+    /// Where it is kept who agreed to what.
+    pub state: PathBuf,
     /// The person was the recording, so every scene must have happened.
     pub scripted_person: bool,
 }
@@ -44,6 +46,7 @@ pub struct Verdict {
     scripted_person: bool,
     heard: Option<PathBuf>,
     timeline: PathBuf,
+    state: PathBuf,
 }
 
 impl Verdict {
@@ -65,6 +68,7 @@ impl fmt::Display for Verdict {
             writeln!(f, "what was heard:    {}", heard.display())?;
         }
         writeln!(f, "what happened:     {}", self.timeline.display())?;
+        writeln!(f, "who agreed:        voiced gate log --set state.dir={}", self.state.display())?;
         f.write_str(match (self.scripted_person, self.passed()) {
             (true, true) => "everything promised happened",
             (true, false) => "NOT everything promised happened",
@@ -89,6 +93,7 @@ pub(super) fn judge(facts: &Facts) -> Verdict {
         scripted_person: facts.scripted_person,
         heard: facts.heard.clone(),
         timeline: facts.timeline.clone(),
+        state: facts.state.clone(),
     }
 }
 

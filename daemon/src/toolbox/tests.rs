@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use session::ask_at_console;
+use session::lexicon::Locale;
 use tools::{Gate, ToolError, ToolResult};
 
 use super::*;
@@ -57,7 +58,7 @@ fn buying(
 fn agreed(tools: &ToolSet) -> Permit {
     let tool = tools.find("buy").unwrap();
     let prepared = prepare(tool, &Identity::fixed(), &json!({})).unwrap();
-    ask_at_console(&spec(tool), prepared).unwrap().answer("yes").unwrap()
+    ask_at_console(&spec(tool), prepared).unwrap().answer(Locale::En, &[], "yes").unwrap()
 }
 
 /// What is told of the one call, in order, until it is over.

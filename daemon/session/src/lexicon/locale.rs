@@ -80,6 +80,13 @@ impl Locale {
         }
     }
 
+    /// What means yes by itself in it, and what people say: the first of its phrases of agreement.
+    #[must_use]
+    pub fn yes(self) -> &'static str {
+        let mut lines = self.file().lines().skip_while(|line| *line != "[strong]");
+        lines.nth(1).unwrap_or_default()
+    }
+
     pub(crate) fn table(self) -> &'static Table {
         static EN: LazyLock<Table> = LazyLock::new(|| Table::parse(Locale::En.file()));
         static ES: LazyLock<Table> = LazyLock::new(|| Table::parse(Locale::Es.file()));
