@@ -115,11 +115,15 @@ pub struct Config {
     pub volume: Db,
     /// How much audio from before [`Command::UplinkOpen`](crate::Command::UplinkOpen) is kept in memory; 0 ..= 3 s.
     pub preroll_max: Duration,
+    /// The microphone is off from before it opens, until [`Command::Mute`](crate::Command::Mute) switches it on.
+    pub muted: bool,
+    /// So it is until [`Command::MuteLine`](crate::Command::MuteLine) says that the hardware lets it be on.
+    pub mute_line: bool,
 }
 
 impl Config {
     /// These devices and the defaults for the rest: all channels averaged, [`Vad::default`], no echo policy, 0 dB,
-    /// 3 s of preroll.
+    /// 3 s of preroll, the microphone on.
     #[must_use]
     pub fn new(capture: Source, playback: Sink) -> Self {
         Self {
@@ -130,6 +134,8 @@ impl Config {
             echo: Echo::default(),
             volume: Db(0.0),
             preroll_max: Duration::from_secs(3),
+            muted: false,
+            mute_line: false,
         }
     }
 }

@@ -50,7 +50,7 @@ counters! {
     playback_frames,
     /// Frames of silence the playback callbacks had to make up while an utterance played.
     playback_underrun,
-    /// Playout samples limited to full scale.
+    /// Playout samples above -1 dBFS, which the limiter turned down.
     playback_clipped,
     /// Frames of playout (24 kHz) that were due while there was no loudspeaker.
     playback_lost,

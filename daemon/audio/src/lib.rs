@@ -63,11 +63,13 @@ mod dsp;
 mod engine;
 pub mod find;
 mod line;
+mod mute;
 mod outbox;
 mod playout;
 pub mod rt;
 mod spans;
 mod uplink;
+mod utterance;
 mod worker;
 
 pub use api::{CHUNK_FRAMES, Command, Direction, Event, EventSink, Priority, RATE_OWN};
