@@ -120,6 +120,8 @@ pub enum Event {
     /// A [`Command::Mute`] or [`Command::MuteLine`] holds: the microphone is off, or on, from here on. It comes after the last
     /// audio from before. Also told at the start, if the microphone is off then.
     Muted(bool),
+    /// A recording for diagnosis has begun, or ended because it cannot go on.
+    Recording(bool),
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

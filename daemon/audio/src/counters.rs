@@ -64,6 +64,8 @@ counters! {
     events_dropped,
     /// Frames of microphone audio other than zero let out while muted. Stays 0.
     muted_leak,
+    /// Hops of a recording dropped because the disk was 2 s behind.
+    recording_dropped,
     /// Times a device was opened.
     device_ups,
     /// Times a device failed, or could not be opened.

@@ -23,6 +23,7 @@ use crate::line::{Intake, Load, Outlet, Void};
 use crate::mute::Mute;
 use crate::outbox::Outbox;
 use crate::playout::{Audible, Change as PlayoutChange, Playout};
+use crate::record::{Tape, Track};
 use crate::rt::{CaptureLine, PlaybackLine};
 use crate::uplink::Uplink;
 
@@ -43,6 +44,7 @@ pub(crate) struct Worker {
     /// Half duplex: until when the microphone is zeroed.
     deaf_until: Duration,
     levels_at: Duration,
+    tape: Option<Tape>,
     outbox: Outbox,
     counters: Counters,
 }
@@ -106,6 +108,10 @@ impl Worker {
         if mute.holds() {
             outbox.push(Event::Muted(true));
         }
+        let tape = config.recording.and_then(Tape::start);
+        if tape.is_some() {
+            outbox.push(Event::Recording(true));
+        }
         Self {
             microphone: Microphone {
                 device: capture.map(|opener| Supervisor::new(opener, pacing)),
@@ -131,6 +137,7 @@ impl Worker {
             echo: config.echo,
             deaf_until: Duration::ZERO,
             levels_at: LEVELS_EVERY,
+            tape,
             outbox,
             counters: Counters::default(),
         }
@@ -205,6 +212,9 @@ impl Worker {
         self.loudspeaker.device.close(deadline);
         if let Some(device) = &mut self.microphone.device {
             device.close(deadline);
+        }
+        if let Some(tape) = self.tape.take() {
+            tape.close(deadline);
         }
     }
 
@@ -310,9 +320,14 @@ impl Worker {
         };
         intake.read();
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
-            if microphone.mute.holds() || now < self.deaf_until {
+            if microphone.mute.holds() {
                 hop.fill(0.0);
             }
+            record(&mut self.tape, Track::Raw, &hop);
+            if now < self.deaf_until {
+                hop.fill(0.0);
+            }
+            record(&mut self.tape, Track::Cleaned, &hop);
             self.counters.capture_hops += 1;
             microphone.hop(&hop, &mut self.outbox, &mut self.counters);
         }
@@ -329,6 +344,7 @@ impl Worker {
                     loudspeaker.gain.apply(&mut hop);
                     self.counters.playback_clipped += loudspeaker.limiter.apply(&mut hop);
                     loudspeaker.meter.add(&hop);
+                    record(&mut self.tape, Track::FarEnd, &hop);
                     outlet.push(&hop);
                 }
                 outlet.mark(load(&loudspeaker.playout));
@@ -363,6 +379,13 @@ impl Worker {
         }
         if let Output::Open(outlet) = &mut self.loudspeaker.output {
             outlet.count(counters);
+        }
+        if let Some(tape) = &self.tape {
+            counters.recording_dropped = tape.dropped();
+            if tape.is_over() {
+                self.tape = None;
+                self.outbox.push(Event::Recording(false));
+            }
         }
         counters.turns += 1;
         counters.playback_lost = self.loudspeaker.playout.lost();
@@ -430,6 +453,12 @@ fn speech(change: SpeechChange) -> Event {
     match change {
         SpeechChange::Started { onset_ago } => Event::SpeechStarted { onset_ago },
         SpeechChange::Ended { voiced } => Event::SpeechEnded { voiced },
+    }
+}
+
+fn record(tape: &mut Option<Tape>, track: Track, hop: &[f32]) {
+    if let Some(tape) = tape {
+        tape.put(track, hop);
     }
 }
 

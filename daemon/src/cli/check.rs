@@ -38,7 +38,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, as_json: bool) -> ExitCo
                     with_servers(config, ToolSet::default(), &mut faults, &mut cautions);
                 }
             }
-            if let Err(fault) = assembly::clips(config) {
+            if let Err(fault) = assembly::clips(config).and_then(|_| assembly::earcons(config)) {
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
             if let Some(caution) = voice_caution(config) {
