@@ -8,6 +8,7 @@
 mod heard;
 mod mute;
 mod pace;
+mod recording;
 mod rig;
 mod steady;
 
