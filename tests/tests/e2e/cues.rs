@@ -37,11 +37,13 @@ fn an_earcon_between_a_question_and_its_answer_takes_nothing_from_the_answer() {
     let asked = at(|notice| matches!(notice, Notice::GatePresented { .. }));
     let agreed = at(|notice| matches!(notice, Notice::GateGranted { .. }));
     let heard = Recording::new(&seen.heard);
-    for earcon in [Earcon::Muted, Earcon::Unmuted] {
+    let [muted, unmuted] = [Earcon::Muted, Earcon::Unmuted].map(|earcon| {
         let found = heard.find(&sound(earcon), Duration::from_millis(19_900));
         let at = found.expect("it sounds").at;
         assert!(asked < at && at < agreed, "{earcon:?}: {asked:?} {at:?} {agreed:?}");
-    }
+        at
+    });
+    assert!(muted < unmuted);
     assert!(heard.find(&sound(Earcon::Confirm), Duration::from_millis(20_600)).is_some());
     assert_eq!(seen.deliveries.len(), 1, "one yes is enough");
     assert_eq!(seen.statuses("send_notification"), ["pending_confirmation", "success"]);
