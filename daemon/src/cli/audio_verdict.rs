@@ -143,6 +143,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    #[expect(clippy::cast_possible_truncation, reason = "full scale at most")]
     fn tone(amplitude: f64, offset: f64) -> Vec<i16> {
         (0..32_000).map(|n| ((f64::from(n) * 0.1).sin() * amplitude + offset) as i16).collect()
     }

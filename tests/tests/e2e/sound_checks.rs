@@ -55,6 +55,7 @@ fn a_microphone_is_tried_silent_and_spoken_to() {
 }
 
 #[test]
+#[expect(clippy::cast_possible_truncation, reason = "a quarter of full scale")]
 fn a_loudspeaker_is_tried_and_what_it_plays_is_the_tones() {
     let rig = Rig::start();
     let recorder = rig.record();

@@ -17,6 +17,7 @@ fn rig() -> (Rig, sim::Speaker) {
     rig_at(Db(0.0))
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "half of full scale at most, or 20,000")]
 fn tone(hertz: f64, amplitude: f64, span: Duration) -> Vec<i16> {
     let frames = Hz::K24.frames_in(span).0;
     (0..frames)
