@@ -12,18 +12,18 @@ use session::Session;
 use tokio::sync::mpsc;
 use tools::{ToolSet, ToolSetBuilder};
 
+use crate::clip::earcon::Earcons;
 use crate::clip::store::{Fetch, Store, Web};
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
-use crate::config::{
-    CaptureChannel, ClipSource, Config, Device, EchoMode, Endpoint, ProcessEnv, SpeechEngine,
-};
+use crate::config::{ClipSource, Config, Endpoint, ProcessEnv, SpeechEngine};
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
 use crate::gate_log::GateLog;
 use crate::identity::Identity;
 use crate::journal::Journal;
+use crate::mute;
 use crate::provider::{
     Connect, Endpoint as ProviderEndpoint, GeminiConfig, Secret, TcpConnector, WireLog, model_caution,
     schema_cautions,
@@ -39,8 +39,10 @@ use crate::watch::{Observer, Watchers};
 
 mod figures;
 mod offer;
+mod path;
 
 pub use offer::tool_set;
+pub(crate) use path::audio_config;
 
 /// What an integrator's own binary adds to the tools of the configuration. Called once for each set that is built.
 pub type Extend = Arc<dyn Fn(ToolSetBuilder) -> ToolSetBuilder + Send + Sync>;
@@ -300,6 +302,10 @@ impl<'a> Assembly<'a> {
         }
         let watchers = Watchers::new(observers, tooling.clone(), Keeper::new(tooling.clone(), &config));
         let mut toolbox = Toolbox::new(tooling.clone(), identity.clone()).locale(config.gate.asking.locale);
+        let mute_memory = state.as_deref().map(mute::Memory::start).transpose();
+        let mute_memory = mute_memory.map_err(AssemblyError::Keeping)?;
+        let mute_line = path::mute_line(&config, lane)?;
+        let earcons = earcons(&config)?;
         let mut gate_log = None;
         let mut journal = None;
         if let Some(state) = &state {
@@ -358,54 +364,15 @@ impl<'a> Assembly<'a> {
             gate_log,
             speech,
             clips,
+            earcons,
+            mute_memory,
+            mute_line,
             switch,
             screens: screens.unwrap_or_default(),
             button,
             watchers,
             end_with_session,
         })
-    }
-
-    fn audio(&self) -> audio::Config {
-        let config = &self.config;
-        let (capture, playback) = self.devices.clone().unwrap_or_else(|| (source(config), sink(config)));
-        audio::Config {
-            channels: match config.audio.capture_channel {
-                CaptureChannel::Mix => audio::Channels::Average,
-                CaptureChannel::Index(channel) => audio::Channels::Only(channel),
-            },
-            vad: audio::Vad {
-                onset: config.vad.onset,
-                hangover: config.vad.hangover,
-                threshold: config.vad.threshold,
-                floor: config.vad.level_floor,
-            },
-            echo: match config.audio.echo.mode {
-                EchoMode::Off => audio::Echo::Off,
-                EchoMode::HalfDuplex => audio::Echo::HalfDuplex { tail: config.audio.echo.tail },
-            },
-            volume: config.audio.volume,
-            preroll_max: config.engage.preroll,
-            ..audio::Config::new(capture, playback)
-        }
-    }
-}
-
-fn source(config: &Config) -> audio::Source {
-    match &config.audio.capture {
-        Device::Default => audio::Source::Cpal { id: None },
-        Device::Named(id) => audio::Source::Cpal { id: Some(id.clone()) },
-        Device::File(path) => audio::Source::File { path: path.clone() },
-        Device::None => audio::Source::Silence,
-    }
-}
-
-fn sink(config: &Config) -> audio::Sink {
-    match &config.audio.playback {
-        Device::Default => audio::Sink::Cpal { id: None },
-        Device::Named(id) => audio::Sink::Cpal { id: Some(id.clone()) },
-        Device::File(path) => audio::Sink::File { path: path.clone() },
-        Device::None => audio::Sink::Null,
     }
 }
 
@@ -423,6 +390,14 @@ pub fn clips(config: &Config) -> Result<Clips, AssemblyError> {
     }
     let here = here.iter().map(|(name, source)| (*name, source.as_str()));
     Ok(Clips::load(here).map_err(AssemblyError::Clips)?.with_fetched(away))
+}
+
+/// The earcons of the configuration.
+///
+/// # Errors
+/// Every file that cannot be used.
+pub fn earcons(config: &Config) -> Result<Earcons, AssemblyError> {
+    Earcons::load(&config.earcons).map_err(AssemblyError::Clips)
 }
 
 /// The device's voice.

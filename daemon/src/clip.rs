@@ -15,6 +15,7 @@ use units::{Hz, Pcm};
 use crate::file;
 
 mod decode;
+pub mod earcon;
 pub mod store;
 
 pub use decode::decode;
@@ -164,21 +165,24 @@ fn builtin(name: &str) -> Option<Pcm> {
     };
     let mut samples = Vec::new();
     for &(hz, ms) in tones {
-        samples.extend(tone(hz, ms));
+        samples.extend(tone(hz, ms, PEAK));
     }
     Some(Pcm::new(Hz::K24, samples))
 }
 
-/// A tone at -9 dBFS with 10 ms ramps, 24 kHz.
+/// Peak of the built-in clips: -9 dBFS.
+const PEAK: f32 = 0.355;
+
+/// A tone with 10 ms ramps, 24 kHz.
 #[expect(clippy::cast_precision_loss, reason = "a tone has far fewer than 2^24 frames")]
-fn tone(hz: f32, ms: u32) -> Vec<i16> {
+fn tone(hz: f32, ms: u32, peak: f32) -> Vec<i16> {
     let rate = Hz::K24.get();
     let frames = rate * ms / 1000;
     let ramp = (rate / 100) as f32;
     (0..frames)
         .map(|n| {
             let edge = (n.min(frames - 1 - n) as f32 / ramp).min(1.0);
-            decode::to_i16(0.355 * edge * (std::f32::consts::TAU * hz * n as f32 / rate as f32).sin())
+            decode::to_i16(peak * edge * (std::f32::consts::TAU * hz * n as f32 / rate as f32).sin())
         })
         .collect()
 }

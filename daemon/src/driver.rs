@@ -11,17 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audio::{Command, Priority};
-use session::{FailureCause, Input, LinkFailure, LinkState, Notice, Output, ProviderEvent, Session};
+use session::{FailureCause, Input, LinkFailure, Output, ProviderEvent, Session};
 use tokio::sync::mpsc;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 use units::{Db, Hz, Instant};
 
 use crate::button::Presses;
+use crate::clip::earcon::{Earcon, Earcons};
 use crate::clip::store::Store;
 use crate::clock::Clock;
 use crate::dial::Dialer;
 use crate::gate_log::GateLog;
 use crate::journal::Journal;
+use crate::mute::{Line, Memory};
 use crate::provider::{LinkEvent, LinkEvents, LinkHandle};
 use crate::screen::Screens;
 use crate::speech::Speech;
@@ -30,8 +32,11 @@ use crate::switch::{Flips, Switch};
 use crate::toolbox::{Told, Toolbox};
 use crate::watch::{Moment, Watchers};
 
+mod cues;
+mod log;
 mod sounds;
 
+use cues::{Cues, is_earcon};
 use sounds::{DUCK, Ready, Sounds};
 
 /// Events of the audio worker that may wait for the driver: 5 s of microphone chunks.
@@ -45,6 +50,9 @@ const SPEECH_STOP: Duration = Duration::from_millis(500);
 
 /// How long the journal may take for the ends of the last calls.
 const JOURNAL_STOP: Duration = Duration::from_millis(500);
+
+/// How long the last word about the microphone may take to be kept.
+const MUTE_STOP: Duration = Duration::from_millis(500);
 
 /// How long a closing link may take before it is dropped.
 const LINK_STOP: Duration = Duration::from_millis(1500);
@@ -71,6 +79,12 @@ pub struct Driver {
     pub speech: Arc<Speech>,
     /// Clips by name and by URL.
     pub clips: Store,
+    /// Sounds that tell how the device stands.
+    pub earcons: Earcons,
+    /// Where it is kept that the microphone is off; `None` where there is no folder for it.
+    pub mute_memory: Option<Memory>,
+    /// The switch of the hardware that holds the microphone off, if the device has one.
+    pub mute_line: Option<Arc<hal::PushButton>>,
     /// The owner's switch of the microphone.
     pub switch: Switch,
     /// Where a screen may come on which a person is asked.
@@ -115,6 +129,8 @@ enum Wake {
     Left(String),
     Screen(Input),
     Press(bool),
+    MuteLine(bool),
+    Recorded,
     Deadline,
     Beat,
 }
@@ -127,6 +143,8 @@ struct Running {
     sounds: Sounds,
     flips: Flips,
     presses: Presses,
+    line: Line,
+    cues: Cues,
     inputs: VecDeque<Input>,
     watchdog: Watchdog,
     status: String,
@@ -144,6 +162,8 @@ impl Driver {
         let mut running = Running {
             flips: self.switch.flips(),
             presses: Presses::of(self.button.clone()),
+            line: Line::of(self.mute_line.clone()),
+            cues: Cues::default(),
             driver: self,
             link: None,
             dial_next: None,
@@ -186,6 +206,8 @@ impl Running {
                 Wake::Link(event) => self.on_link(event),
                 Wake::Tool(told) => self.on_tool(told),
                 Wake::Switch(on) => self.command(Command::Mute(!on)),
+                Wake::MuteLine(off) => self.on_mute_line(off),
+                Wake::Recorded => self.cue(Earcon::Recording),
                 Wake::Screen(report) => self.feed(report),
                 Wake::Press(down) => self.feed(Input::Button { down }),
                 Wake::Sound(ready) => self.on_sound(ready),
@@ -216,6 +238,7 @@ impl Running {
         tokio::select! {
             biased;
             () = stop => Wake::Stop,
+            off = self.line.next() => Wake::MuteLine(off),
             on = self.flips.next() => Wake::Switch(on),
             event = self.driver.audio_events.recv() => Wake::Audio(event),
             event = link => Wake::Link(event),
@@ -225,6 +248,7 @@ impl Running {
             ready = self.sounds.ready(&self.driver.clock) => Wake::Sound(ready),
             text = left => Wake::Left(text),
             () = self.driver.clock.sleep_until(deadline) => Wake::Deadline,
+            () = self.cues.recorded() => Wake::Recorded,
             () = self.watchdog.due() => Wake::Beat,
         }
     }
@@ -286,6 +310,7 @@ impl Running {
                 }
                 let notice = self.driver.watchers.masked(notice);
                 self.log(&notice);
+                self.cue_for(&notice);
                 self.show(now, &Moment::Notice(&notice));
             }
             Output::Ended { by } => {
@@ -297,30 +322,6 @@ impl Running {
                     self.inputs.push_back(Input::Start);
                 }
             }
-        }
-    }
-
-    /// One line for what a technician would want to know: what goes wrong with the model's calls, and each change of the
-    /// link, the same trouble only once.
-    fn log(&mut self, notice: &Notice) {
-        debug!(?notice);
-        if let Notice::FollowUpsSpent { turn } = notice {
-            warn!(%turn, "the model has used up its follow-ups: its further calls in this turn are refused");
-        }
-        if let Notice::CallSpoken { name } = notice {
-            warn!(name, "the model spoke a call instead of making it, and was cut off");
-        }
-        let Notice::Link { state, text, .. } = notice else { return };
-        match state {
-            LinkState::Up => {
-                info!("link up");
-                self.trouble.clear();
-            }
-            LinkState::Waiting | LinkState::Down if !text.is_empty() && *text != self.trouble => {
-                warn!("no link: {text}");
-                self.trouble.clone_from(text);
-            }
-            LinkState::Waiting | LinkState::Down | LinkState::Connecting | LinkState::Closing => {}
         }
     }
 
@@ -362,14 +363,22 @@ impl Running {
         match event {
             audio::Event::SpeechStarted { onset_ago } => self.feed(Input::SpeechStarted { onset_ago }),
             audio::Event::SpeechEnded { voiced } => self.feed(Input::SpeechEnded { voiced }),
+            // The session knows nothing of it.
+            audio::Event::Started { utterance } | audio::Event::Finished { utterance, .. }
+                if is_earcon(utterance) =>
+            {
+                self.sounds.on_over(now, utterance);
+            }
             audio::Event::Started { utterance } => self.feed(Input::PlayoutStarted { utterance }),
             audio::Event::Finished { utterance, heard, cut } => {
                 self.sounds.on_over(now, utterance);
                 self.feed(Input::PlayoutFinished { utterance, heard, cut });
             }
             audio::Event::Rate(percent) => self.feed(Input::Pace { percent }),
+            audio::Event::Recording(on) => self.on_recording(on),
+            audio::Event::MuteAsked(off) => self.on_mute_asked(off),
             audio::Event::Muted(muted) => {
-                info!("the microphone is {}", if muted { "off" } else { "on" });
+                self.on_muted(muted);
                 self.feed(Input::Muted { muted });
             }
             audio::Event::DeviceUp { text, .. } => info!("{text}"),
@@ -436,6 +445,9 @@ impl Running {
         if self.driver.audio.is_muted() {
             status += "; microphone off";
         }
+        if self.cues.is_recording() {
+            status += "; recording for diagnosis";
+        }
         if status != self.status {
             supervise::status(&status);
             self.status = status;
@@ -466,6 +478,9 @@ impl Running {
         let stopped = tokio::task::spawn_blocking(move || audio.stop(AUDIO_STOP)).await;
         if let Ok(Err(fault)) = stopped {
             warn!("{fault}");
+        }
+        if let Some(memory) = self.driver.mute_memory {
+            let _ = tokio::task::spawn_blocking(move || memory.close(MUTE_STOP)).await;
         }
     }
 }

@@ -44,6 +44,7 @@ mod file;
 pub mod gate_log;
 pub mod identity;
 pub mod journal;
+pub mod mute;
 pub mod provider;
 pub mod records;
 pub mod screen;

@@ -148,14 +148,19 @@ fn cannot(why: &str) -> BoxFuture<'static, Result<State, AudioError>> {
     Box::pin(async move { Err(error) })
 }
 
-/// The level of a volume: percent of the amplitude at 0 dB, so that 10 % is -20 dB and can still be heard.
+/// How far the lowest volume, 10 %, is below the highest: far enough to be quiet, and it can still be heard.
+const RANGE_DB: f32 = 20.0;
+
+/// The level of a volume. Loudness goes with decibels, so each percent is the same step of them: from 100 % at 0 dB to 10 % at
+/// -20 dB.
 fn level(percent: u8) -> Db {
-    Db::from_amplitude(f32::from(percent) / 100.0)
+    Db((f32::from(percent) - 100.0) / 90.0 * RANGE_DB)
 }
 
+/// The nearest volume to a level. What is below the lowest volume is 0 %.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
 fn percent(level: Db) -> u8 {
-    (level.amplitude() * 100.0).round().clamp(0.0, 100.0) as u8
+    (100.0 + level.0 / RANGE_DB * 90.0).round().clamp(0.0, 100.0) as u8
 }
 
 #[cfg(test)]
@@ -177,7 +182,7 @@ mod tests {
         let pcm = Pcm::new(Hz::K24, vec![10_000i16; 48_000]);
         handle.command(Command::Append { utterance, priority: Priority::Reply, pcm }).unwrap();
         let sound = Sound::new(Some(handle), Db(-6.0), Voice::new(None), Vec::new());
-        assert_eq!(sound.sound().volume_percent, 50);
+        assert_eq!(sound.sound().volume_percent, 73);
         let orders = async {
             let quiet = sound.set_volume(10).await.unwrap();
             assert_eq!(quiet.volume_percent, 10);

@@ -78,13 +78,14 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
         ),
         audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
         audio::Event::Muted(muted) => ("microphone.muted", json!({"muted": muted})),
+        audio::Event::Recording(on) => ("audio.recording", json!({"on": on})),
         audio::Event::DeviceUp { direction, text } => {
             ("device.up", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
         }
         audio::Event::DeviceDown { direction, text } => {
             ("device.down", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
         }
-        audio::Event::Mic(_) | audio::Event::Levels { .. } => return None,
+        audio::Event::Mic(_) | audio::Event::MuteAsked(_) | audio::Event::Levels { .. } => return None,
     })
 }
 

@@ -26,6 +26,7 @@ mod breaker;
 mod error;
 mod evdev;
 mod lane;
+mod level;
 pub mod sim;
 mod value;
 
@@ -38,6 +39,7 @@ pub use breaker::{BREAKER_FAILURES, BREAKER_REST_MAX, BREAKER_REST_MIN};
 pub use error::{Detail, ErrorKind, HalError, Retry};
 pub use evdev::EvdevButton;
 pub use lane::{Handle, Health, Lane, QUEUE, Stall};
+pub use level::{Level, LevelFile};
 pub use value::{ChannelId, Class, Descriptor, Label, Quality, Range, Reading, Risk, Unit, Value};
 
 /// A boxed `Send` future: what an object-safe async call returns.

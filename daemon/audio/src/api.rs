@@ -12,6 +12,9 @@ pub const CHUNK_FRAMES: usize = 320;
 /// Where an utterance stands in the playout queue. Earlier variants play first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
+    /// A short sound of the device's own that says nothing: it may be played in the middle of any other, which then goes on
+    /// where it was.
+    Earcon,
     /// Something is wrong.
     Alert,
     /// The question of the confirmation gate.
@@ -68,6 +71,8 @@ pub enum Command {
     UplinkClose,
     /// Zero the microphone before anything sees it, and let nothing of it out, until it is switched on again.
     Mute(bool),
+    /// A switch of the hardware wants the microphone off, or no longer does. While it does, nothing else switches it on.
+    MuteLine(bool),
 }
 
 /// What the worker tells the driver.
@@ -110,8 +115,13 @@ pub enum Event {
     /// A [`Command::Rate`] holds: replies play at this many percent of their own pace, 50 ..= 150, from here on. It may be
     /// nearer to 100 than what was ordered.
     Rate(u16),
-    /// A [`Command::Mute`] holds: the microphone is off, or on, from here on. It comes after the last audio from before.
+    /// A [`Command::Mute`] came; what holds is told by the [`Event::Muted`] behind it.
+    MuteAsked(bool),
+    /// A [`Command::Mute`] or [`Command::MuteLine`] holds: the microphone is off, or on, from here on. It comes after the last
+    /// audio from before. Also told at the start, if the microphone is off then.
     Muted(bool),
+    /// A recording for diagnosis has begun, or ended because it cannot go on.
+    Recording(bool),
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

@@ -98,6 +98,18 @@ impl Default for Vad {
     }
 }
 
+/// A recording for diagnosis: of the microphone before and after the echo policy, and of what is played, as three 16-bit mono WAV
+/// files a take, which only their owner reads. While the microphone is off it is zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// Where the files are put; made if it is not there.
+    pub folder: PathBuf,
+    /// Longest take; at least a hop. The next one begins then.
+    pub take_max: Duration,
+    /// Takes that are kept, at least 1, those of earlier runs included.
+    pub takes_max: u32,
+}
+
 /// What the worker is started with.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -115,11 +127,18 @@ pub struct Config {
     pub volume: Db,
     /// How much audio from before [`Command::UplinkOpen`](crate::Command::UplinkOpen) is kept in memory; 0 ..= 3 s.
     pub preroll_max: Duration,
+    /// The microphone is off from before it opens, until [`Command::Mute`](crate::Command::Mute) switches it on.
+    pub muted: bool,
+    /// So it is until [`Command::MuteLine`](crate::Command::MuteLine) says that the hardware lets it be on.
+    pub mute_line: bool,
+    /// Whether all of it is recorded, for diagnosis.
+    pub recording: Option<Recording>,
 }
 
 impl Config {
     /// These devices and the defaults for the rest: all channels averaged, [`Vad::default`], no echo policy, 0 dB,
-    /// 3 s of preroll.
+    /// 3 s of preroll, the microphone on, no
+    /// recording.
     #[must_use]
     pub fn new(capture: Source, playback: Sink) -> Self {
         Self {
@@ -130,6 +149,9 @@ impl Config {
             echo: Echo::default(),
             volume: Db(0.0),
             preroll_max: Duration::from_secs(3),
+            muted: false,
+            mute_line: false,
+            recording: None,
         }
     }
 }

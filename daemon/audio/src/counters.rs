@@ -50,7 +50,7 @@ counters! {
     playback_frames,
     /// Frames of silence the playback callbacks had to make up while an utterance played.
     playback_underrun,
-    /// Playout samples limited to full scale.
+    /// Playout samples above -1 dBFS, which the limiter turned down.
     playback_clipped,
     /// Frames of playout (24 kHz) that were due while there was no loudspeaker.
     playback_lost,
@@ -64,6 +64,8 @@ counters! {
     events_dropped,
     /// Frames of microphone audio other than zero let out while muted. Stays 0.
     muted_leak,
+    /// Hops of a recording dropped because the disk was 2 s behind.
+    recording_dropped,
     /// Times a device was opened.
     device_ups,
     /// Times a device failed, or could not be opened.

@@ -53,6 +53,7 @@
 //! | worker to playback callback | 60 ms, or 256 ms where the device chooses its period | never full: the worker keeps two hops, or a period and a hop, in it; between utterances a period and half a hop |
 //! | commands | [`COMMANDS_MAX`] | refused: the command comes back |
 //! | events | 256 | oldest [`Event::Mic`] dropped and counted; other events are kept |
+//! | recording | 2 s | newest dropped and counted |
 //! | playout | 180 s an utterance, 64 utterances | newest dropped and counted |
 
 mod api;
@@ -63,15 +64,18 @@ mod dsp;
 mod engine;
 pub mod find;
 mod line;
+mod mute;
 mod outbox;
 mod playout;
+mod record;
 pub mod rt;
 mod spans;
 mod uplink;
+mod utterance;
 mod worker;
 
 pub use api::{CHUNK_FRAMES, Command, Direction, Event, EventSink, Priority, RATE_OWN};
-pub use config::{Channels, Config, Echo, Sink, Source, Vad};
+pub use config::{Channels, Config, Echo, Recording, Sink, Source, Vad};
 pub use counters::Counters;
 pub use device::list::{DeviceInfo, FormatRange, devices};
 pub use device::{DeviceError, sim};

@@ -7,8 +7,10 @@
 //! [`Playout::advance`].
 //!
 //! Order: by priority class, then by arrival. An utterance that plays is not interrupted, except that one of a higher
-//! class may start once it has had no data for 100 ms. Nothing passes an unfinished utterance of its own or a higher
-//! class, so a clip never starts before every reply ahead of it is finished.
+//! class may start once it has had no data for 100 ms, and that an earcon is played in the middle of it. Nothing passes an
+//! unfinished utterance of its own or a higher class, so a clip never starts before every reply ahead of it is finished.
+//!
+//! Digital silence is no sound: an utterance begins with its first sample that is not zero, and what pads its end is left out.
 //!
 //! Replies play at the pace set with [`Playout::pace`], everything else at its own. Positions count frames rendered; what
 //! is reported of an utterance, and what its bounds are, counts frames of it as it came.
@@ -21,11 +23,8 @@ use crate::api::Priority;
 use crate::dsp::fade::{Joiner, Joint, RAMP_FRAMES, fade_out};
 use crate::dsp::resample::convert;
 use crate::dsp::stretch::{Run, Stretch};
-use crate::rt::Sample as _;
 use crate::spans::Spans;
-
-/// Audio queued in one utterance: 180 s. A provider sends a reply faster than it is spoken, so minutes can wait.
-pub(crate) const UTTERANCE_MAX: u64 = 180 * 24_000;
+use crate::utterance::{Stage, Utterance};
 
 /// Utterances that have not been reported as finished. The session opens a handful.
 const UTTERANCES_MAX: usize = 64;
@@ -39,7 +38,7 @@ const ENDED_MAX: usize = 256;
 /// What became of an utterance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Its first frame was heard.
+    /// Its first frame that is a sound was heard.
     Started(UtteranceId),
     /// Its last frame was heard, or would have been.
     Finished { utterance: UtteranceId, heard: Frames, cut: bool },
@@ -88,32 +87,6 @@ enum Source {
 }
 
 #[derive(Debug)]
-struct Utterance {
-    id: UtteranceId,
-    priority: Priority,
-    pieces: VecDeque<Pcm>,
-    /// Frames of the first piece already taken.
-    at: usize,
-    /// Frames of it not yet rendered.
-    queued: u64,
-    /// Frames offered, refused ones included.
-    offered: u64,
-    heard: u64,
-    started: bool,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// More may be appended.
-    Open,
-    /// Nothing more will be appended.
-    Complete,
-    /// Nothing of it is rendered from this position on; `dropped` when a flush is why.
-    Ended { at: u64, dropped: bool },
-}
-
-#[derive(Debug)]
 struct Fading {
     id: UtteranceId,
     samples: [f32; RAMP_FRAMES as usize],
@@ -133,15 +106,7 @@ impl Playout {
             self.refused += frames;
             return;
         };
-        utterance.offered += frames;
-        if utterance.stage != Stage::Open || utterance.queued + frames > UTTERANCE_MAX {
-            self.refused += frames;
-            return;
-        }
-        utterance.queued += frames;
-        if frames > 0 {
-            utterance.pieces.push_back(pcm);
-        }
+        self.refused += utterance.append(pcm);
     }
 
     fn open(&mut self, id: UtteranceId, priority: Priority) -> Option<&mut Utterance> {
@@ -154,17 +119,7 @@ impl Playout {
         if self.utterances.len() == UTTERANCES_MAX {
             return None;
         }
-        self.utterances.push(Utterance {
-            id,
-            priority,
-            pieces: VecDeque::new(),
-            at: 0,
-            queued: 0,
-            offered: 0,
-            heard: 0,
-            started: false,
-            stage: Stage::Open,
-        });
+        self.utterances.push(Utterance::new(id, priority));
         self.utterances.last_mut()
     }
 
@@ -262,9 +217,12 @@ impl Playout {
                 self.stretch.fill(|room| utterance.take(room));
                 self.stretch.render(out)
             }
-            Priority::Alert | Priority::ReadBack | Priority::PreCall | Priority::Reply | Priority::Clip => {
-                Run::plain(utterance.take(out))
-            }
+            Priority::Earcon
+            | Priority::Alert
+            | Priority::ReadBack
+            | Priority::PreCall
+            | Priority::Reply
+            | Priority::Clip => Run::plain(utterance.take(out)),
         };
         utterance.queued -= run.source as u64;
         Some((utterance.id, run))
@@ -283,18 +241,31 @@ impl Playout {
         loop {
             let index = self.candidate()?;
             let utterance = self.utterances.get_mut(index)?;
+            let id = utterance.id;
+            if utterance.leave_padding() && self.current == Some(id) {
+                self.stretch.clear();
+            }
             if utterance.queued == 0 {
                 utterance.stage = Stage::Ended { at: self.rendered, dropped: false };
-                self.current = None;
+                self.current = self.current.filter(|current| *current != id);
                 continue;
             }
-            self.current = Some(utterance.id);
+            // What an earcon interrupts is still the one that plays.
+            if utterance.priority != Priority::Earcon {
+                self.current = Some(id);
+            }
             return Some(index);
         }
     }
 
     /// Index of what may play: it has audio, or is complete and has none left.
     fn candidate(&self) -> Option<usize> {
+        let earcon = |utterance: &Utterance| {
+            utterance.priority == Priority::Earcon && !utterance.is_ended() && utterance.is_ready()
+        };
+        if let Some(index) = self.utterances.iter().position(earcon) {
+            return Some(index);
+        }
         let current =
             self.current.and_then(|id| self.utterances.iter().position(|utterance| utterance.id == id));
         if let Some(index) = current {
@@ -310,7 +281,7 @@ impl Playout {
             .utterances
             .iter()
             .enumerate()
-            .filter(|(_, utterance)| !matches!(utterance.stage, Stage::Ended { .. }))
+            .filter(|(_, utterance)| !utterance.is_ended())
             .min_by_key(|(index, utterance)| (utterance.priority, *index));
         first.filter(|(_, utterance)| utterance.is_ready()).map(|(index, _)| index)
     }
@@ -360,8 +331,7 @@ impl Playout {
         };
         match audible {
             Audible::Yes => {
-                utterance.heard += passed;
-                if !std::mem::replace(&mut utterance.started, true) {
+                if utterance.hear(passed) {
                     self.changes.push_back(Change::Started(id));
                 }
             }
@@ -419,45 +389,6 @@ impl Fading {
         let played = self.whole.source * self.at / self.whole.len;
         let source = played - std::mem::replace(&mut self.played, played);
         Run { len, source }
-    }
-}
-
-impl Utterance {
-    fn is_ready(&self) -> bool {
-        self.queued > 0 || self.stage == Stage::Complete
-    }
-
-    /// Moves as much as there is, and fits, to the start of `out`. It stays queued until it is rendered.
-    fn take(&mut self, out: &mut [f32]) -> usize {
-        let mut len = 0;
-        while let (Some(piece), Some(room)) = (self.pieces.front(), out.get_mut(len..)) {
-            let from = piece.samples().get(self.at..).unwrap_or(&[]);
-            let moved = from.len().min(room.len());
-            room.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f32());
-            len += moved;
-            self.at += moved;
-            if moved < from.len() {
-                break;
-            }
-            self.pieces.pop_front();
-            self.at = 0;
-        }
-        len
-    }
-
-    /// Ends at position `at`, whatever is left.
-    fn drop_rest(&mut self, at: u64) {
-        self.pieces.clear();
-        self.queued = 0;
-        self.stage = Stage::Ended { at, dropped: true };
-    }
-
-    fn is_cut(&self) -> bool {
-        let dropped = match self.stage {
-            Stage::Ended { dropped, .. } => dropped,
-            Stage::Open | Stage::Complete => false,
-        };
-        dropped || self.heard < self.offered
     }
 }
 

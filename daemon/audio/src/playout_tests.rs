@@ -4,6 +4,8 @@
 
 use super::*;
 use crate::dsp::HOP_24K;
+use crate::rt::Sample as _;
+use crate::utterance::UTTERANCE_MAX;
 
 const A: UtteranceId = UtteranceId(1);
 const B: UtteranceId = UtteranceId(2);

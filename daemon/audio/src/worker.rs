@@ -16,11 +16,14 @@ use crate::device;
 use crate::device::supervise::{Change as DeviceChange, Supervisor};
 use crate::dsp::fade::Ramp;
 use crate::dsp::level::Meter;
+use crate::dsp::limit::{LOOK_AHEAD, Limiter};
 use crate::dsp::vad::{Change as SpeechChange, Vad};
 use crate::dsp::{HOP_16K, HOP_24K};
 use crate::line::{Intake, Load, Outlet, Void};
+use crate::mute::Mute;
 use crate::outbox::Outbox;
 use crate::playout::{Audible, Change as PlayoutChange, Playout};
+use crate::record::{Tape, Track};
 use crate::rt::{CaptureLine, PlaybackLine};
 use crate::uplink::Uplink;
 
@@ -41,6 +44,7 @@ pub(crate) struct Worker {
     /// Half duplex: until when the microphone is zeroed.
     deaf_until: Duration,
     levels_at: Duration,
+    tape: Option<Tape>,
     outbox: Outbox,
     counters: Counters,
 }
@@ -49,7 +53,7 @@ struct Microphone {
     device: Option<Supervisor<CaptureLine>>,
     intake: Option<Intake>,
     channels: Channels,
-    is_muted: bool,
+    mute: Mute,
     vad: Vad,
     uplink: Uplink,
     meter: Meter,
@@ -64,6 +68,7 @@ struct Loudspeaker {
     /// How far below the volume playout is; never negative.
     ducked: Db,
     gain: Ramp,
+    limiter: Limiter,
     meter: Meter,
     trouble: Trouble,
 }
@@ -98,12 +103,21 @@ impl Worker {
     /// A worker whose devices open at its first turn. `config` has been checked.
     pub(crate) fn new(config: Config, pacing: Pacing, events: Box<dyn EventSink>) -> Self {
         let capture = device::capture(config.capture, config.channels);
+        let mute = Mute { asked: config.muted, line: config.mute_line };
+        let mut outbox = Outbox::new(events);
+        if mute.holds() {
+            outbox.push(Event::Muted(true));
+        }
+        let tape = config.recording.and_then(Tape::start);
+        if tape.is_some() {
+            outbox.push(Event::Recording(true));
+        }
         Self {
             microphone: Microphone {
                 device: capture.map(|opener| Supervisor::new(opener, pacing)),
                 intake: None,
                 channels: config.channels,
-                is_muted: false,
+                mute,
                 vad: Vad::new(config.vad),
                 uplink: Uplink::new(config.preroll_max),
                 meter: Meter::default(),
@@ -116,13 +130,15 @@ impl Worker {
                 volume: config.volume,
                 ducked: Db(0.0),
                 gain: Ramp::new(config.volume.amplitude()),
+                limiter: Limiter::default(),
                 meter: Meter::default(),
                 trouble: Trouble::default(),
             },
             echo: config.echo,
             deaf_until: Duration::ZERO,
             levels_at: LEVELS_EVERY,
-            outbox: Outbox::new(events),
+            tape,
+            outbox,
             counters: Counters::default(),
         }
     }
@@ -152,13 +168,19 @@ impl Worker {
             }
             Command::UplinkOpen { preroll } => microphone.uplink.open(preroll),
             Command::UplinkClose => microphone.uplink.close(),
-            Command::Mute(is_muted) => {
-                if let Some(change) = microphone.mute(is_muted) {
-                    self.outbox.push(speech(change));
-                }
-                self.outbox.push(Event::Muted(is_muted));
+            Command::Mute(asked) => {
+                self.outbox.push(Event::MuteAsked(asked));
+                self.mute(Mute { asked, ..self.microphone.mute });
             }
+            Command::MuteLine(line) => self.mute(Mute { line, ..self.microphone.mute }),
         }
+    }
+
+    fn mute(&mut self, mute: Mute) {
+        if let Some(change) = self.microphone.set_mute(mute) {
+            self.outbox.push(speech(change));
+        }
+        self.outbox.push(Event::Muted(mute.holds()));
     }
 
     /// Does everything that is due at `now`, counted from the start.
@@ -191,10 +213,13 @@ impl Worker {
         if let Some(device) = &mut self.microphone.device {
             device.close(deadline);
         }
+        if let Some(tape) = self.tape.take() {
+            tape.close(deadline);
+        }
     }
 
     pub(crate) const fn is_muted(&self) -> bool {
-        self.microphone.is_muted
+        self.microphone.mute.holds()
     }
 
     pub(crate) const fn counters(&self) -> &Counters {
@@ -216,7 +241,7 @@ impl Worker {
         match change {
             DeviceChange::Up { line, text } => {
                 let intake = Intake::new(line, microphone.channels);
-                intake.mute(microphone.is_muted);
+                intake.mute(microphone.mute.holds());
                 microphone.intake = Some(intake);
                 microphone.trouble.over();
                 self.counters.device_ups += 1;
@@ -251,7 +276,7 @@ impl Worker {
             DeviceChange::Down { error } => {
                 match std::mem::replace(&mut loudspeaker.output, Output::Gone(Void::new(now))) {
                     Output::Open(mut outlet) => {
-                        loudspeaker.playout.advance(outlet.heard(), Audible::Yes);
+                        loudspeaker.playout.advance(heard(&outlet), Audible::Yes);
                         // What was in the ring is lost with it.
                         loudspeaker.playout.advance(loudspeaker.playout.rendered(), Audible::No);
                         outlet.count(&mut self.counters);
@@ -270,7 +295,7 @@ impl Worker {
     fn report_heard(&mut self, now: Duration) {
         let playout = &mut self.loudspeaker.playout;
         if let Output::Open(outlet) = &self.loudspeaker.output {
-            playout.advance(outlet.heard(), Audible::Yes);
+            playout.advance(heard(outlet), Audible::Yes);
         }
         while let Some(change) = playout.poll() {
             self.outbox.push(match change {
@@ -295,9 +320,14 @@ impl Worker {
         };
         intake.read();
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
-            if microphone.is_muted || now < self.deaf_until {
+            if microphone.mute.holds() {
                 hop.fill(0.0);
             }
+            record(&mut self.tape, Track::Raw, &hop);
+            if now < self.deaf_until {
+                hop.fill(0.0);
+            }
+            record(&mut self.tape, Track::Cleaned, &hop);
             self.counters.capture_hops += 1;
             microphone.hop(&hop, &mut self.outbox, &mut self.counters);
         }
@@ -309,12 +339,12 @@ impl Worker {
             Output::Pending => {}
             Output::Open(outlet) => {
                 while outlet.is_hungry(load(&loudspeaker.playout)) {
-                    let hop = render(
-                        &mut loudspeaker.playout,
-                        &mut loudspeaker.gain,
-                        &mut loudspeaker.meter,
-                        &mut self.counters,
-                    );
+                    let mut hop = [0.0; HOP_24K];
+                    loudspeaker.playout.render(&mut hop);
+                    loudspeaker.gain.apply(&mut hop);
+                    self.counters.playback_clipped += loudspeaker.limiter.apply(&mut hop);
+                    loudspeaker.meter.add(&hop);
+                    record(&mut self.tape, Track::FarEnd, &hop);
                     outlet.push(&hop);
                 }
                 outlet.mark(load(&loudspeaker.playout));
@@ -350,6 +380,13 @@ impl Worker {
         if let Output::Open(outlet) = &mut self.loudspeaker.output {
             outlet.count(counters);
         }
+        if let Some(tape) = &self.tape {
+            counters.recording_dropped = tape.dropped();
+            if tape.is_over() {
+                self.tape = None;
+                self.outbox.push(Event::Recording(false));
+            }
+        }
         counters.turns += 1;
         counters.playback_lost = self.loudspeaker.playout.lost();
         counters.playout_refused = self.loudspeaker.playout.refused();
@@ -367,8 +404,13 @@ impl Loudspeaker {
 
 impl Microphone {
     /// Whoever speaks is cut off by it.
-    fn mute(&mut self, is_muted: bool) -> Option<SpeechChange> {
-        self.is_muted = is_muted;
+    fn set_mute(&mut self, mute: Mute) -> Option<SpeechChange> {
+        let was_muted = self.mute.holds();
+        self.mute = mute;
+        let is_muted = mute.holds();
+        if was_muted == is_muted {
+            return None;
+        }
         // Both ends are told: the callback, so that nothing said while muted is in the ring when it ends; the worker,
         // because the ring still holds what was said before it began.
         if let Some(intake) = &mut self.intake {
@@ -387,7 +429,7 @@ impl Microphone {
         if let Some(change) = self.vad.push(hop) {
             outbox.push(speech(change));
         }
-        if !self.is_muted {
+        if !self.mute.holds() {
             self.uplink.push(hop);
         }
         self.drain(outbox, counters);
@@ -395,7 +437,7 @@ impl Microphone {
 
     fn drain(&mut self, outbox: &mut Outbox, counters: &mut Counters) {
         while let Some(chunk) = self.uplink.poll() {
-            if self.is_muted {
+            if self.mute.holds() {
                 counters.muted_leak += chunk.iter().filter(|sample| **sample != 0).count() as u64;
             }
             outbox.push(Event::Mic(chunk));
@@ -414,19 +456,13 @@ fn speech(change: SpeechChange) -> Event {
     }
 }
 
-fn render(
-    playout: &mut Playout,
-    gain: &mut Ramp,
-    meter: &mut Meter,
-    counters: &mut Counters,
-) -> [f32; HOP_24K] {
-    let mut hop = [0.0; HOP_24K];
-    playout.render(&mut hop);
-    gain.apply(&mut hop);
-    for sample in &mut hop {
-        counters.playback_clipped += u64::from(sample.abs() > 1.0);
-        *sample = sample.clamp(-1.0, 1.0);
+fn record(tape: &mut Option<Tape>, track: Track, hop: &[f32]) {
+    if let Some(tape) = tape {
+        tape.put(track, hop);
     }
-    meter.add(&hop);
-    hop
+}
+
+/// Position in the rendered stream up to which everything has left the loudspeaker, through the limiter too.
+fn heard(outlet: &Outlet) -> u64 {
+    outlet.heard().saturating_sub(LOOK_AHEAD as u64)
 }

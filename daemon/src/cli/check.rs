@@ -40,7 +40,7 @@ pub(super) fn check(sources: &Sources, extend: &Extend, surfaces: &Surfaces, as_
                     with_servers(config, ToolSet::default(), &mut faults, &mut cautions);
                 }
             }
-            if let Err(fault) = assembly::clips(config) {
+            if let Err(fault) = assembly::clips(config).and_then(|_| assembly::earcons(config)) {
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
             cautions.extend(button_caution(config));

@@ -2,7 +2,10 @@
 
 //! The command line: every subcommand, its help and its exit code.
 
+mod audio_bench;
 mod audio_list;
+mod audio_tests;
+mod audio_verdict;
 mod check;
 mod gate;
 mod import;
@@ -15,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::audio_tests::HowLong;
 use self::gate::GateCommand;
 use self::tool_commands::ToolsCommand;
 use crate::assembly::{Extend, Surfaces};
@@ -35,7 +39,7 @@ pub(crate) const EXIT_INTERNAL: u8 = 70;
     version,
     about = "Voice daemon: a microphone, a live speech model, and tools that ask before they act",
     after_help = "Start with `voiced demo`: the whole product without an account, a network or a sound card.\n\
-                  Exit codes: 0 ended as asked, 1 a tried tool or the demo failed or the gate log is broken, 2 wrong arguments, 70 internal error, \
+                  Exit codes: 0 ended as asked, 1 a tried tool, device or the demo failed or the gate log is broken, 2 wrong arguments, 70 internal error, \
                   78 wrong configuration."
 )]
 struct Cli {
@@ -81,7 +85,7 @@ enum Command {
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at the sound devices
+    /// Look at the sound devices, and try those of the configuration
     #[command(subcommand)]
     Audio(AudioCommand),
     /// Look at what is kept of questions and approvals
@@ -106,6 +110,27 @@ enum AudioCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Listen, and say whether the microphone is good: speech, clipping, offset, silence, noise. Speak meanwhile
+    TestMic(HowLong),
+    /// Play three rising tones, and say whether the loudspeaker took them
+    TestSpeaker(HowLong),
+    /// Show the level of the microphone ten times a second
+    Levels(HowLong),
+    /// Record, measure the way from the loudspeaker to the microphone, and play the recording back
+    Loopback(HowLong),
+}
+
+impl AudioCommand {
+    fn run(self, sources: &Sources) -> ExitCode {
+        let (test, how): (fn(&Config, &HowLong) -> ExitCode, HowLong) = match self {
+            Self::List { json } => return audio_list::list(json),
+            Self::TestMic(how) => (audio_tests::test_mic, how),
+            Self::TestSpeaker(how) => (audio_tests::test_speaker, how),
+            Self::Levels(how) => (audio_tests::levels, how),
+            Self::Loopback(how) => (audio_tests::loopback, how),
+        };
+        load(sources).map_or_else(|code| code, |loaded| test(&loaded.config, &how))
+    }
 }
 
 /// Parses the arguments of this process and does what they say.
@@ -126,7 +151,7 @@ pub(crate) fn main(extend: Extend, surfaces: Surfaces) -> ExitCode {
             Ok(loaded) => print(&loaded.show()),
             Err(code) => code,
         },
-        Command::Audio(AudioCommand::List { json }) => audio_list::list(json),
+        Command::Audio(command) => command.run(&sources.sources()),
         Command::Gate(command) => gate::run(command, &sources.sources()),
         // It makes a configuration and needs none.
         Command::Tools(ToolsCommand::Import { file }) => import::import(&file),

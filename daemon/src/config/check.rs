@@ -75,6 +75,7 @@ impl Check<'_> {
             mcp: Vec::new(),
             clips: self.clips(&raw, &tools.egress),
             tools,
+            earcons: self.earcons(&raw),
             hal: self.hal(&raw),
             state: State { dir: self.path("state.dir", &raw.state.dir) },
             log: self.log(&raw),
@@ -139,8 +140,8 @@ impl Check<'_> {
         Persona { text, profile: raw.profile.clone() }
     }
 
-    fn audio(&mut self, raw: &Raw) -> Audio {
-        let raw = &raw.audio;
+    fn audio(&mut self, whole: &Raw) -> Audio {
+        let raw = &whole.audio;
         Audio {
             capture: self.device("audio.capture", &raw.capture),
             playback: self.device("audio.playback", &raw.playback),
@@ -154,7 +155,7 @@ impl Check<'_> {
                     CaptureChannel::Mix
                 }
             },
-            volume: Db(self.level("audio.volume_db", raw.volume_db, -60.0..=0.0)),
+            volume: Db(self.level("audio.volume_db", raw.volume_db, -60.0..=12.0)),
             echo: Echo {
                 mode: self.choice(
                     "audio.echo.mode",
@@ -163,6 +164,7 @@ impl Check<'_> {
                 ),
                 tail: self.millis("audio.echo.tail_ms", raw.echo.tail_ms, 0..=2000),
             },
+            recording: self.recording(whole),
         }
     }
 
@@ -330,7 +332,8 @@ impl Check<'_> {
             zones.insert(name.clone(), SimZone { temp_c, humidity });
         }
         let boards = [("sim", Board::Sim(zones)), ("none", Board::None)];
-        Hal { board: self.choice("hal.board", &raw.hal.board, &boards), button: self.button(raw) }
+        let board = self.choice("hal.board", &raw.hal.board, &boards);
+        Hal { board, button: self.button(raw), mute: self.mute_line(raw) }
     }
 
     fn log(&mut self, raw: &Raw) -> Log {

@@ -30,6 +30,7 @@ mod mcp_tests;
 mod raw;
 mod schema;
 mod show;
+mod sounds;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ use session::lexicon::Locale;
 use tools::http::{CallFacts, Egress};
 use units::Db;
 
+use crate::clip::earcon::{Earcon, EarconSource};
 use crate::records::Bounds;
 
 pub use clips::ClipSource;
@@ -50,6 +52,7 @@ pub use http_tool::DeclaredTool;
 pub use key::{Env, KeyError, ProcessEnv, StateDirError};
 pub use load::{DEFAULT_FILE, Entry, FileSource, Loaded, Sources};
 pub use locate::Position;
+pub use sounds::MuteLine;
 
 /// The checked configuration. Spans are `Duration`, levels are [`Db`], choices are enums.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +81,8 @@ pub struct Config {
     pub mcp: Vec<tools::mcp::ServerConfig>,
     /// Clips by name.
     pub clips: BTreeMap<String, ClipSource>,
+    /// Sounds that tell how the device stands; those left out do not sound.
+    pub earcons: BTreeMap<Earcon, EarconSource>,
     /// The hardware.
     pub hal: Hal,
     /// Where state is kept.
@@ -139,10 +144,12 @@ pub struct Audio {
     pub playback: Device,
     /// Which channel of the microphone is listened to.
     pub capture_channel: CaptureChannel,
-    /// Playback level; -60..=0 dB.
+    /// Playback level; -60..=12 dB.
     pub volume: Db,
     /// What is done about the loudspeaker being heard by the microphone.
     pub echo: Echo,
+    /// What is recorded, for diagnosis; `None` where nothing is.
+    pub recording: Option<audio::Recording>,
 }
 
 /// One end of the audio path.
@@ -378,6 +385,8 @@ pub struct Hal {
     pub board: Board,
     /// The button that a person agrees with; `None` where there is none.
     pub button: Option<Button>,
+    /// The switch that holds the microphone off; `None` where there is none.
+    pub mute: Option<MuteLine>,
 }
 
 /// `[hal.button]`, where there is one.

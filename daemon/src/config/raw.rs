@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::sounds::{RawEarcons, RawMute, RawRecording};
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Raw {
@@ -22,6 +24,7 @@ pub(super) struct Raw {
     pub gate: RawGate,
     pub tools: RawTools,
     pub clips: RawClips,
+    pub earcons: RawEarcons,
     pub hal: RawHal,
     pub state: RawState,
     pub log: RawLog,
@@ -83,6 +86,7 @@ pub(super) struct RawAudio {
     pub capture_channel: RawChannel,
     pub volume_db: f64,
     pub echo: RawEcho,
+    pub recording: RawRecording,
 }
 
 impl Default for RawAudio {
@@ -93,6 +97,7 @@ impl Default for RawAudio {
             capture_channel: RawChannel::Word("mix".into()),
             volume_db: 0.0,
             echo: RawEcho::default(),
+            recording: RawRecording::default(),
         }
     }
 }
@@ -370,12 +375,18 @@ impl Default for RawClips {
 pub(super) struct RawHal {
     pub board: String,
     pub button: RawButton,
+    pub mute: RawMute,
     pub sim: RawSim,
 }
 
 impl Default for RawHal {
     fn default() -> Self {
-        Self { board: "sim".into(), button: RawButton::default(), sim: RawSim::default() }
+        Self {
+            board: "sim".into(),
+            button: RawButton::default(),
+            mute: RawMute::default(),
+            sim: RawSim::default(),
+        }
     }
 }
 

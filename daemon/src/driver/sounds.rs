@@ -19,6 +19,7 @@ use units::{Clip, Db, Frames, Instant, Pcm, UtteranceId};
 
 use super::Running;
 use crate::clip::ClipError;
+use crate::clip::earcon::Earcon;
 use crate::clip::store::Found;
 use crate::clock::Clock;
 use crate::fault::chain;
@@ -114,6 +115,11 @@ impl Running {
         };
         match lost {
             // An utterance that cannot be played has not been heard; whoever waits for it must not wait for ever.
+            Command::Append { utterance, .. } | Command::Finish { utterance }
+                if super::is_earcon(utterance) =>
+            {
+                self.sounds.unheard.remove(&utterance);
+            }
             Command::Append { utterance, .. } | Command::Finish { utterance } => {
                 error!(%utterance, "the audio worker takes no commands; an utterance is lost");
                 self.sounds.unheard.remove(&utterance);
@@ -125,7 +131,8 @@ impl Running {
             | Command::Rate(_)
             | Command::UplinkOpen { .. }
             | Command::UplinkClose
-            | Command::Mute(_) => {
+            | Command::Mute(_)
+            | Command::MuteLine(_) => {
                 error!("the audio worker takes no commands; is it stopped?");
             }
         }
@@ -207,6 +214,7 @@ impl Running {
             }
             Err(fault) => {
                 warn!(error = &fault as &dyn std::error::Error, "a line was not spoken");
+                self.cue(Earcon::Error);
                 self.feed(not_heard(utterance));
             }
         }

@@ -5,6 +5,7 @@
 pub(crate) mod channels;
 pub(crate) mod fade;
 pub(crate) mod level;
+pub(crate) mod limit;
 pub(crate) mod resample;
 pub(crate) mod stretch;
 pub(crate) mod vad;

@@ -138,6 +138,11 @@ impl Folder {
         Self(path)
     }
 
+    /// The folder at `path`, removed with this.
+    pub fn at(path: &std::path::Path) -> Self {
+        Self(path.to_owned())
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
