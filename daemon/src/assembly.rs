@@ -376,6 +376,7 @@ impl<'a> Assembly<'a> {
             },
             volume: config.audio.volume,
             preroll_max: config.engage.preroll,
+            monitor_allowed: config.audio.allow_monitor,
             ..audio::Config::new(capture, playback)
         }
     }

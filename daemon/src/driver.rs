@@ -372,8 +372,8 @@ impl Running {
                 info!("the microphone is {}", if muted { "off" } else { "on" });
                 self.feed(Input::Muted { muted });
             }
-            audio::Event::DeviceUp { text, .. } => info!("{text}"),
-            audio::Event::DeviceDown { text, .. } => warn!("{text}"),
+            audio::Event::DeviceUp { text, .. } | audio::Event::DeviceWell { text, .. } => info!("{text}"),
+            audio::Event::DeviceDown { text, .. } | audio::Event::DeviceFault { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
         }
     }

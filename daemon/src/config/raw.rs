@@ -81,6 +81,7 @@ pub(super) struct RawAudio {
     pub capture: String,
     pub playback: String,
     pub capture_channel: RawChannel,
+    pub allow_monitor: bool,
     pub volume_db: f64,
     pub echo: RawEcho,
 }
@@ -91,6 +92,7 @@ impl Default for RawAudio {
             capture: "default".into(),
             playback: "default".into(),
             capture_channel: RawChannel::Word("mix".into()),
+            allow_monitor: false,
             volume_db: 0.0,
             echo: RawEcho::default(),
         }
