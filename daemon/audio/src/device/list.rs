@@ -134,7 +134,7 @@ mod ask {
                 found.push(entry(device, Direction::Playback, Rank::Other));
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     #[derive(Clone, Copy, PartialEq, Eq)]
