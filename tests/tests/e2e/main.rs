@@ -19,3 +19,4 @@ mod rig;
 mod switch;
 mod talk;
 mod tool_faults;
+mod unplug;

@@ -42,6 +42,9 @@ const STORM_PAUSE: Duration = Duration::from_millis(2);
 /// How long the device's thread sleeps before it looks for trouble that no wake-up announced.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long a thread may take to give itself its name.
+const NAMED: Duration = Duration::from_millis(20);
+
 /// A capture device.
 pub(crate) struct Microphone {
     id: Option<String>,
@@ -111,10 +114,18 @@ fn elsewhere<L: Send + 'static>(
     receiver
 }
 
-/// Runs `open` with what libasound would print on standard error, ten lines a failure, thrown away.
+/// Runs `open` with what libasound would print on standard error, ten lines a failure, in the log in its place.
 pub(super) fn hushed<T>(open: impl FnOnce() -> T) -> T {
-    let _hush = Output::local_error_handler();
-    open()
+    let hush = Output::local_error_handler();
+    let result = open();
+    if let Ok(said) = hush {
+        said.borrow().buffer_string(|bytes| {
+            for line in String::from_utf8_lossy(bytes).lines() {
+                tracing::debug!("libasound: {line}");
+            }
+        });
+    }
+    result
 }
 
 pub(super) fn host() -> Result<Host, cpal::Error> {
@@ -333,6 +344,8 @@ fn start<L>(
 ) -> Result<(L, CpalStream), DeviceError> {
     let (line, stream) = first_that_works(choice, device, build)?;
     stream.play().map_err(|error| explain(device.into(), &error))?;
+    // Its threads have a name once they run.
+    thread::sleep(NAMED);
     raise_callbacks();
     Ok((line, stream))
 }
