@@ -4,11 +4,13 @@
 //!
 //! A test shares its run among several cases: a card and a daemon take seconds to start.
 
+#![allow(clippy::print_stdout, reason = "the figures are for whoever runs it with --nocapture")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use e2e::{Apart, Daemon, MICROPHONE, Rig, SPEAKER, Scratch, wire_dir};
+use e2e::{Apart, Daemon, MICROPHONE, Rig, SPEAKER, SPEAKER_LOOP, Scratch, wire_dir};
 
 use crate::rig::{
     SOON, STOP, Server, config, line, on_card, run, wait_for_devices, wait_for_reply, with_key,
@@ -247,7 +249,7 @@ fn b17_the_devices_of_the_bench_have_the_ids_they_always_had() {
     ids.dedup();
     let expected = [
         "alsa:default",
-        &format!("alsa:{}", "rig_loop"),
+        &format!("alsa:{SPEAKER_LOOP}"),
         &format!("alsa:{MICROPHONE}"),
         &format!("alsa:{SPEAKER}"),
         "pulse:mic",

@@ -144,7 +144,10 @@ mod ask {
     }
 
     fn entry(device: Device, direction: Direction, rank: Rank) -> (Device, DeviceInfo) {
-        let id = device.id().map_or_else(|_| "alsa:?".into(), |id| id.to_string());
+        let id = device.id().map_or_else(
+            |_| "alsa:?".into(),
+            |id| if id.host() == cpal::HostId::Alsa { id.to_string() } else { format!("pulse:{}", id.id()) },
+        );
         let name = device.description().map_or_else(|_| id.clone(), |text| text.name().to_owned());
         let info =
             DeviceInfo { id, name, direction, is_default: rank == Rank::Default, formats: Ok(Vec::new()) };

@@ -134,8 +134,11 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a second each of these, and in which second.
-    fn said(seconds: &[(u32, fn(f32) -> f32)]) -> Vec<(u32, String)> {
+    /// So many seconds, and the sample at a place in each of them.
+    type Stretch = (u32, fn(f32) -> f32);
+
+    /// What is said of these, and in which second.
+    fn said(seconds: &[Stretch]) -> Vec<(u32, String)> {
         let mut signal = Signal::new(Hz::K16);
         let (mut said, mut at) = (Vec::new(), 0);
         for (count, sound) in seconds {

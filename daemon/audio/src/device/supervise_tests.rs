@@ -184,3 +184,30 @@ fn a_device_that_was_steady_is_back_after_the_shortest_pause() {
         bench.0.lock().unwrap().asked.clear();
     }
 }
+
+#[test]
+fn one_that_opens_and_never_moves_is_opened_ever_more_rarely_and_soon_again_once_it_moves() {
+    let bench = Bench::default();
+    let mut supervisor = bench.supervised();
+    let (mut opened_at, mut now) = (Vec::new(), MS(0));
+    while now < MS(120_000) {
+        let before = bench.attempts();
+        let is_stalled = seen(&mut supervisor, now) == "stalled";
+        assert!(!is_stalled || !opened_at.is_empty());
+        if bench.attempts() > before {
+            opened_at.push(now);
+            bench.open_up();
+            assert_eq!(seen(&mut supervisor, now), "up");
+        }
+        now += MS(10);
+    }
+    let pauses: Vec<u128> = opened_at.windows(2).map(|two| (two[1] - two[0]).as_millis() - 3_000).collect();
+    assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 24_000]);
+    // It is unplugged and plugged in again.
+    let health = Arc::clone(&bench.0.lock().unwrap().device.as_ref().unwrap().shared().health);
+    bench.deliver();
+    assert_eq!(seen(&mut supervisor, now), "nothing");
+    health.fault.store(Fault::Gone.code(), Relaxed);
+    assert_eq!(seen(&mut supervisor, now), "gone");
+    assert!(supervisor.pause <= RETRY_LAST);
+}

@@ -2,6 +2,8 @@
 
 //! Clocks that differ, for a long time, and what is heard after a long silence.
 
+#![allow(clippy::print_stdout, reason = "the figures are for whoever runs it with --nocapture")]
+
 use super::*;
 
 /// 10 ms that nothing else is as loud as.
