@@ -203,7 +203,14 @@ fn one_that_opens_and_never_moves_is_opened_ever_more_rarely_and_soon_again_once
     }
     let pauses: Vec<u128> = opened_at.windows(2).map(|two| (two[1] - two[0]).as_millis() - 3_000).collect();
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 24_000]);
-    // It is unplugged and plugged in again.
+    // It moves, then it is unplugged.
+    let before = bench.attempts();
+    while bench.attempts() == before {
+        seen(&mut supervisor, now);
+        now += MS(10);
+    }
+    bench.open_up();
+    assert_eq!(seen(&mut supervisor, now), "up");
     let health = Arc::clone(&bench.0.lock().unwrap().device.as_ref().unwrap().shared().health);
     bench.deliver();
     assert_eq!(seen(&mut supervisor, now), "nothing");
