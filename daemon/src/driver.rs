@@ -381,8 +381,8 @@ impl Running {
                 self.on_muted(muted);
                 self.feed(Input::Muted { muted });
             }
-            audio::Event::DeviceUp { text, .. } => info!("{text}"),
-            audio::Event::DeviceDown { text, .. } => warn!("{text}"),
+            audio::Event::DeviceUp { text, .. } | audio::Event::DeviceWell { text, .. } => info!("{text}"),
+            audio::Event::DeviceDown { text, .. } | audio::Event::DeviceFault { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
         }
     }

@@ -79,14 +79,16 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
         audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
         audio::Event::Muted(muted) => ("microphone.muted", json!({"muted": muted})),
         audio::Event::Recording(on) => ("audio.recording", json!({"on": on})),
-        audio::Event::DeviceUp { direction, text } => {
-            ("device.up", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
-        }
-        audio::Event::DeviceDown { direction, text } => {
-            ("device.down", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
-        }
+        audio::Event::DeviceUp { direction, text } => ("device.up", of_device(*direction, text)),
+        audio::Event::DeviceDown { direction, text } => ("device.down", of_device(*direction, text)),
+        audio::Event::DeviceFault { direction, text } => ("device.fault", of_device(*direction, text)),
+        audio::Event::DeviceWell { direction, text } => ("device.well", of_device(*direction, text)),
         audio::Event::Mic(_) | audio::Event::MuteAsked(_) | audio::Event::Levels { .. } => return None,
     })
+}
+
+fn of_device(direction: audio::Direction, text: &str) -> Value {
+    json!({"direction": format!("{direction:?}").to_lowercase(), "text": text})
 }
 
 fn notice_record(notice: &Notice) -> (&'static str, Value) {

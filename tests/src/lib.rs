@@ -6,6 +6,7 @@
 //! panics. A harness that cannot go on panics with the reason: that is how a test fails. Nothing here sleeps: waiting
 //! is for a line of the log, the end of a process, or audio to arrive, and each wait has a limit.
 
+mod apart;
 mod counter;
 mod device;
 mod files;
@@ -13,6 +14,7 @@ mod process;
 mod rig;
 mod talk;
 
+pub use apart::Apart;
 pub use counter::{Counter, Done, Reply};
 pub use device::{Device, PRINT};
 pub use files::{Scratch, voiced_binary, wav, wire_dir};

@@ -108,6 +108,37 @@ impl Daemon {
         self.signal(if on { Signal::USR1 } else { Signal::USR2 });
     }
 
+    /// Stops it where it stands, until [`Daemon::thaw`].
+    ///
+    /// # Panics
+    /// If the process has ended already; the text shows the log.
+    #[track_caller]
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    /// If the process has ended already; the text shows the log.
+    #[track_caller]
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Waits until `words` are in `count` lines of the log.
+    ///
+    /// # Panics
+    /// After `limit`, or when the process ends before; the text shows the log.
+    #[track_caller]
+    pub fn wait_for_count(&self, words: &[&str], count: usize, limit: Duration) {
+        let has_all = |line: &&String| words.iter().all(|word| line.contains(word));
+        let found = |lines: &[String]| (lines.iter().filter(has_all).count() >= count).then_some(());
+        if self.log.wait(found, limit).is_none() {
+            panic!("no {count} lines with {words:?} within {limit:?}; {}", self.log);
+        }
+    }
+
     #[track_caller]
     fn signal(&self, signal: Signal) {
         if let Err(error) = pidfd_send_signal(&self.pidfd, signal) {

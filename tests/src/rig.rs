@@ -42,7 +42,14 @@ pub struct Rig {
     /// Stops the card when its input ends.
     janitor: Child,
     scratch: Scratch,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
+}
+
+/// One card at a time.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A test that failed with a card has ended its card all the same.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Rig {
@@ -66,16 +73,17 @@ impl Rig {
     }
 
     fn started(echo: Option<&str>) -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
-        // A test that failed with a card has ended its card all the same.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
+        let more = echo.map_or_else(Vec::new, |taps| vec!["--echo", taps]);
+        Self::starting(&more, Some(turn))
+    }
+
+    /// Starts a sound server; whoever holds the turn starts it.
+    pub(crate) fn starting(more: &[&str], turn: Option<MutexGuard<'static, ()>>) -> Self {
         let scratch = Scratch::new();
         let janitor = janitor(scratch.path());
         let mut start = script();
-        start.arg("start").arg("--dir").arg(scratch.path());
-        if let Some(taps) = echo {
-            start.args(["--echo", taps]);
-        }
+        start.arg("start").arg("--dir").arg(scratch.path()).args(more);
         let output = start.output().expect("bash is everywhere");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(
@@ -85,6 +93,13 @@ impl Rig {
             said(&output.stderr),
         );
         let mut rig = Self { warm: Vec::new(), janitor, scratch, _turn: turn };
+        rig.warm();
+        rig
+    }
+
+    /// Keeps the sinks warm that are there, afresh.
+    pub(crate) fn warm(&mut self) {
+        self.warm.clear();
         let zeros = File::open("/dev/zero").expect("Linux has it");
         // In its own format and at 20 ms it makes the microphone deliver blocks of 5 ms. With other blocks, or in another
         // format, ALSA's pulse plugin turns in circles in every capturing program, at up to half a core (measured 2026-11).
@@ -96,10 +111,79 @@ impl Rig {
             "--format=s16le",
             "--latency-msec=20",
         ];
-        rig.warm.push(rig.client(&feed, zeros.into(), Stdio::null()));
+        self.warm.push(self.client(&feed, zeros.into(), Stdio::null()));
         let drain = ["parec", "--device=speaker.monitor", "--latency-msec=20"];
-        rig.warm.push(rig.client(&drain, Stdio::null(), Stdio::null()));
-        rig
+        self.warm.push(self.client(&drain, Stdio::null(), Stdio::null()));
+    }
+
+    /// The microphone or the loudspeaker (`mic`, `speaker`) is pulled out. With both on this server, it re-routes whatever
+    /// used it.
+    ///
+    /// # Panics
+    /// If it is not plugged in.
+    pub fn unplug(&self, device: &str) {
+        self.does(&["unplug", device]);
+    }
+
+    /// It is plugged in again.
+    ///
+    /// # Panics
+    /// If the sound server does not take it.
+    pub fn plug(&mut self, device: &str) {
+        self.does(&["plug", device]);
+        self.warm();
+    }
+
+    /// The microphone delivers nothing more, until `resume`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn suspend(&self) {
+        self.does(&["suspend", "mic"]);
+    }
+
+    /// It delivers again.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn resume(&self) {
+        self.does(&["resume", "mic"]);
+    }
+
+    /// The sound server is killed.
+    pub fn crash(&self) {
+        self.does(&["crash"]);
+    }
+
+    /// It is started again.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn revive(&mut self) {
+        self.does(&["revive"]);
+        self.warm();
+    }
+
+    /// The sound server hangs, until [`Rig::thaw`].
+    pub fn freeze(&self) {
+        self.does(&["freeze"]);
+    }
+
+    /// It goes on.
+    pub fn thaw(&self) {
+        self.does(&["thaw"]);
+    }
+
+    #[track_caller]
+    fn does(&self, words: &[&str]) {
+        let output =
+            script().args(words).arg("--dir").arg(self.scratch.path()).stdout(Stdio::null()).output();
+        let output = output.expect("bash is everywhere");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// What a program needs in its environment to use this card and nothing of the user's own.

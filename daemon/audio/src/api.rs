@@ -136,6 +136,21 @@ pub enum Event {
         /// One line for a technician: the device, what is wrong, what to do.
         text: String,
     },
+    /// A device moves frames and is not well: what it delivers is no sound of a room, its clock is wrong, or a sound server
+    /// has moved it. Said once for each cause; the device goes on.
+    DeviceFault {
+        /// Capture or playback.
+        direction: Direction,
+        /// One line for a technician: the device, what is wrong, what to do.
+        text: String,
+    },
+    /// What a [`Event::DeviceFault`] told of is over. A device that is opened afresh has no faults, and nothing is said.
+    DeviceWell {
+        /// Capture or playback.
+        direction: Direction,
+        /// The device and what is over.
+        text: String,
+    },
 }
 
 /// Which way a stream goes.

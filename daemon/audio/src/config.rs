@@ -119,6 +119,8 @@ pub struct Config {
     pub playback: Sink,
     /// How its channels become one.
     pub channels: Channels,
+    /// The microphone may be the copy of what a loudspeaker plays. Otherwise it is refused, where a sound server tells.
+    pub monitor_allowed: bool,
     /// When near-end audio counts as speech.
     pub vad: Vad,
     /// The echo policy.
@@ -136,15 +138,15 @@ pub struct Config {
 }
 
 impl Config {
-    /// These devices and the defaults for the rest: all channels averaged, [`Vad::default`], no echo policy, 0 dB,
-    /// 3 s of preroll, the microphone on, no
-    /// recording.
+    /// These devices and the defaults for the rest: all channels averaged, no monitor, [`Vad::default`], no echo policy, 0 dB,
+    /// 3 s of preroll, the microphone on, no recording.
     #[must_use]
     pub fn new(capture: Source, playback: Sink) -> Self {
         Self {
             capture,
             playback,
             channels: Channels::default(),
+            monitor_allowed: false,
             vad: Vad::default(),
             echo: Echo::default(),
             volume: Db(0.0),

@@ -69,6 +69,7 @@ impl Engine {
         thread::Builder::new()
             .name("audio".into())
             .spawn(move || {
+                tracing::info!("{}", crate::rt::priority::ask());
                 run(&mut worker, &shared, &commands);
                 // Whoever has waited for the end finds no command taken after it, and no event sent.
                 drop((worker, commands));

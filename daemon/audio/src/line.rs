@@ -9,6 +9,8 @@ use units::{Frames, Hz};
 
 use crate::config::Channels;
 use crate::counters::Counters;
+use crate::device::note::Note;
+use crate::device::signal::Signal;
 use crate::dsp::resample::Resampler;
 use crate::dsp::{HOP, HOP_16K, HOP_24K, channels};
 use crate::playout::Playout;
@@ -26,6 +28,7 @@ pub(crate) struct Intake {
     mono: Vec<f32>,
     /// 16 kHz, less than a hop once [`Intake::hop`] has returned `None`.
     ready: Vec<f32>,
+    signal: Option<Signal>,
     stale: u64,
     frames: Seen,
     overrun: Seen,
@@ -35,6 +38,7 @@ pub(crate) struct Intake {
 impl Intake {
     pub(crate) fn new(line: CaptureLine, map: Channels) -> Self {
         let resampler = Resampler::new(line.rate, Hz::K16);
+        let signal = line.is_judged.then(|| Signal::new(line.rate));
         Self {
             line,
             map,
@@ -42,6 +46,7 @@ impl Intake {
             interleaved: Vec::new(),
             mono: Vec::new(),
             ready: Vec::new(),
+            signal,
             stale: 0,
             frames: Seen::default(),
             overrun: Seen::default(),
@@ -49,8 +54,9 @@ impl Intake {
         }
     }
 
-    /// Takes in what the device has delivered. After a stall only the newest hop of it.
-    pub(crate) fn read(&mut self) {
+    /// Takes in what the device has delivered. After a stall only the newest hop of it. `say` is given what begins or ends
+    /// to be wrong with it.
+    pub(crate) fn read(&mut self, say: impl FnMut(Note)) {
         let channels = usize::from(self.line.channels);
         let mut frames = self.line.ring.slots() / channels;
         if frames as u64 > self.line.rate.frames_in(STALE).0 {
@@ -72,6 +78,13 @@ impl Intake {
         }
         self.mono.clear();
         channels::mix(&self.interleaved, self.line.channels, self.map, &mut self.mono);
+        if let Some(signal) = &mut self.signal {
+            if self.line.shared.muted.load(Relaxed) {
+                signal.interrupt();
+            } else {
+                signal.add(&self.mono, say);
+            }
+        }
         self.resampler.push(&self.mono, &mut self.ready);
     }
 
@@ -84,6 +97,9 @@ impl Intake {
 
     /// Drops everything on its way through.
     pub(crate) fn forget(&mut self) {
+        if let Some(signal) = &mut self.signal {
+            signal.interrupt();
+        }
         self.resampler.reset();
         self.ready.clear();
     }

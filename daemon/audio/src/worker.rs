@@ -13,6 +13,7 @@ use crate::api::{Command, Direction, Event, EventSink};
 use crate::config::{Channels, Config, Echo};
 use crate::counters::Counters;
 use crate::device;
+use crate::device::note::Note;
 use crate::device::supervise::{Change as DeviceChange, Supervisor};
 use crate::dsp::fade::Ramp;
 use crate::dsp::level::Meter;
@@ -102,7 +103,7 @@ impl Trouble {
 impl Worker {
     /// A worker whose devices open at its first turn. `config` has been checked.
     pub(crate) fn new(config: Config, pacing: Pacing, events: Box<dyn EventSink>) -> Self {
-        let capture = device::capture(config.capture, config.channels);
+        let capture = device::capture(config.capture, config.channels, config.monitor_allowed);
         let mute = Mute { asked: config.muted, line: config.mute_line };
         let mut outbox = Outbox::new(events);
         if mute.holds() {
@@ -259,6 +260,10 @@ impl Worker {
                     self.outbox.push(Event::DeviceDown { direction, text });
                 }
             }
+            DeviceChange::Note(note) => {
+                let device = microphone.device.as_ref().map_or_else(String::new, Supervisor::device);
+                self.outbox.push(noted(direction, &device, note));
+            }
         }
     }
 
@@ -289,6 +294,9 @@ impl Worker {
                     self.outbox.push(Event::DeviceDown { direction, text });
                 }
             }
+            DeviceChange::Note(note) => {
+                self.outbox.push(noted(direction, &loudspeaker.device.device(), note));
+            }
         }
     }
 
@@ -318,7 +326,11 @@ impl Worker {
         let Some(intake) = &mut microphone.intake else {
             return;
         };
-        intake.read();
+        let device = &microphone.device;
+        intake.read(|note| {
+            let device = device.as_ref().map_or_else(String::new, Supervisor::device);
+            self.outbox.push(noted(Direction::Capture, &device, note));
+        });
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
             if microphone.mute.holds() {
                 hop.fill(0.0);
@@ -447,6 +459,13 @@ impl Microphone {
 
 fn load(playout: &Playout) -> Load {
     if playout.is_playing() { Load::Playing } else { Load::Idle }
+}
+
+fn noted(direction: Direction, device: &str, note: Note) -> Event {
+    match note {
+        Note::Fault(text) => Event::DeviceFault { direction, text: format!("{device}: {text}") },
+        Note::Well(text) => Event::DeviceWell { direction, text: format!("{device}: {text}") },
+    }
 }
 
 fn speech(change: SpeechChange) -> Event {

@@ -46,6 +46,7 @@ pub(crate) fn audio_config(config: &Config) -> audio::Config {
             EchoMode::HalfDuplex => audio::Echo::HalfDuplex { tail: config.audio.echo.tail },
         },
         volume: config.audio.volume,
+        monitor_allowed: config.audio.allow_monitor,
         preroll_max: config.engage.preroll,
         ..audio::Config::new(source(config), sink(config))
     }

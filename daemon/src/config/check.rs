@@ -155,6 +155,7 @@ impl Check<'_> {
                     CaptureChannel::Mix
                 }
             },
+            allow_monitor: raw.allow_monitor,
             volume: Db(self.level("audio.volume_db", raw.volume_db, -60.0..=12.0)),
             echo: Echo {
                 mode: self.choice(
@@ -176,10 +177,10 @@ impl Check<'_> {
             _ => {
                 if let Some(path) = rest("file:") {
                     Device::File(self.resolve(key, path))
-                } else if rest("alsa:").is_some() {
+                } else if rest("alsa:").or(rest("pulse:")).is_some() {
                     Device::Named(text.to_owned())
                 } else {
-                    self.wrong(key, "\"default\", \"none\", \"file:PATH\" or \"alsa:NAME\" (`voiced audio list` names them)");
+                    self.wrong(key, "\"default\", \"none\", \"file:PATH\", \"alsa:NAME\" or \"pulse:NAME\" (`voiced audio list` names them)");
                     Device::None
                 }
             }

@@ -144,6 +144,8 @@ pub struct Audio {
     pub playback: Device,
     /// Which channel of the microphone is listened to.
     pub capture_channel: CaptureChannel,
+    /// The microphone may be the copy of what a loudspeaker plays.
+    pub allow_monitor: bool,
     /// Playback level; -60..=12 dB.
     pub volume: Db,
     /// What is done about the loudspeaker being heard by the microphone.

@@ -98,7 +98,7 @@ fn each_kind_of_fault_has_its_line() {
         ),
         (
             "[audio]\ncapture = \"hw:1\"",
-            "2: audio.capture = \"hw:1\": expected \"default\", \"none\", \"file:PATH\" or \"alsa:NAME\" (`voiced audio list` names them)",
+            "2: audio.capture = \"hw:1\": expected \"default\", \"none\", \"file:PATH\", \"alsa:NAME\" or \"pulse:NAME\" (`voiced audio list` names them)",
         ),
         ("[audio]\ncapture_channel = 64", "2: audio.capture_channel = 64: expected \"mix\" or 0..=63"),
         (

@@ -100,8 +100,12 @@ impl Observer for Console {
             }
             Moment::Anomaly(text) => self.line(at, Who::Link, &format!("ignored: {text}")),
             Moment::Audio(audio::Event::Levels { input, output }) => self.bar(*input, *output),
-            Moment::Audio(audio::Event::DeviceUp { text, .. }) => self.line(at, Who::Device, text),
-            Moment::Audio(audio::Event::DeviceDown { text, .. }) => self.line(at, Who::Device, text),
+            Moment::Audio(
+                audio::Event::DeviceUp { text, .. }
+                | audio::Event::DeviceDown { text, .. }
+                | audio::Event::DeviceFault { text, .. }
+                | audio::Event::DeviceWell { text, .. },
+            ) => self.line(at, Who::Device, text),
             // What they tell has been shown as a notice.
             Moment::Audio(_) | Moment::Outcome { .. } | Moment::Record(_) => {}
         }

@@ -21,3 +21,4 @@ mod sound_checks;
 mod switch;
 mod talk;
 mod tool_faults;
+mod unplug;

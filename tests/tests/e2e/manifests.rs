@@ -11,7 +11,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("daemon/session", &["units", "serde_json", "tracing", "unicode-normalization"]),
     (
         "daemon/audio",
-        &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"],
+        &[
+            "units",
+            "alsa",
+            "cpal",
+            "earshot",
+            "hound",
+            "libc",
+            "pulseaudio",
+            "rtrb",
+            "rubato",
+            "thiserror",
+            "tracing",
+        ],
     ),
     ("hal", &["heapless", "rustix", "thiserror", "tokio", "tracing"]),
     (

@@ -18,30 +18,30 @@ use tokio::sync::oneshot;
 use units::Pcm;
 
 /// The key the rehearsal insists on.
-const KEY: &str = "e2e-key";
+pub(crate) const KEY: &str = "e2e-key";
 
 /// Whatever happens at once has happened by then, also on a machine that is busy with other tests.
-const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// From SIGTERM to the end of the process: what the program promises.
-const STOP: Duration = Duration::from_secs(5);
+pub(crate) const STOP: Duration = Duration::from_secs(5);
 
 /// Long enough for several retries of whatever fails.
 const WATCHED: Duration = Duration::from_secs(4);
 
 /// A rehearsal on a port of this machine, on a thread of its own. Dropping it ends it.
-struct Server {
+pub(crate) struct Server {
     rehearsal: Rehearsal,
     address: SocketAddr,
     _stop: oneshot::Sender<()>,
 }
 
 impl Server {
-    fn start(scenario: &str) -> Self {
+    pub(crate) fn start(scenario: &str) -> Self {
         Self::start_at(scenario, ([127, 0, 0, 1], 0).into())
     }
 
-    fn start_at(scenario: &str, address: SocketAddr) -> Self {
+    pub(crate) fn start_at(scenario: &str, address: SocketAddr) -> Self {
         let scenario = Scenario::bundled(scenario).expect("it is bundled").with_key(KEY);
         let voices = Voices::bundled().expect("they are bundled");
         let rehearsal = Rehearsal::new(scenario, voices).expect("bundled scenarios use bundled voices");
@@ -61,13 +61,23 @@ impl Server {
         Self { rehearsal, address, _stop: stop }
     }
 
-    fn report(&self) -> Report {
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn report(&self) -> Report {
         self.rehearsal.report()
     }
 }
 
 /// A configuration for `voiced run` that listens to nobody's loudspeaker. `more` is TOML with dotted keys.
-fn config(scratch: &Scratch, endpoint: SocketAddr, wire: &Path, engage: &str, more: &str) -> PathBuf {
+pub(crate) fn config(
+    scratch: &Scratch,
+    endpoint: SocketAddr,
+    wire: &Path,
+    engage: &str,
+    more: &str,
+) -> PathBuf {
     let text = format!(
         "provider.endpoint = 'ws://{endpoint}'\n\
          audio.echo.mode = 'off'\n\
@@ -81,29 +91,35 @@ fn config(scratch: &Scratch, endpoint: SocketAddr, wire: &Path, engage: &str, mo
 }
 
 /// The same on the virtual card.
-fn on_card(scratch: &Scratch, endpoint: SocketAddr, wire: &Path, engage: &str, more: &str) -> PathBuf {
+pub(crate) fn on_card(
+    scratch: &Scratch,
+    endpoint: SocketAddr,
+    wire: &Path,
+    engage: &str,
+    more: &str,
+) -> PathBuf {
     let devices = format!("audio.capture = 'alsa:{MICROPHONE}'\naudio.playback = 'alsa:{SPEAKER}'\n{more}");
     config(scratch, endpoint, wire, engage, &devices)
 }
 
-fn run(config: &Path, env: Vec<(&'static str, OsString)>) -> Daemon {
+pub(crate) fn run(config: &Path, env: Vec<(&'static str, OsString)>) -> Daemon {
     Daemon::start([OsString::from("run"), "--config".into(), config.into()], env)
 }
 
-fn with_key(mut env: Vec<(&'static str, OsString)>) -> Vec<(&'static str, OsString)> {
+pub(crate) fn with_key(mut env: Vec<(&'static str, OsString)>) -> Vec<(&'static str, OsString)> {
     env.push(("GEMINI_API_KEY", KEY.into()));
     env
 }
 
 /// Waits until the daemon says that it has both devices.
-fn wait_for_devices(daemon: &Daemon) {
+pub(crate) fn wait_for_devices(daemon: &Daemon) {
     for device in ["capture device", "playback device"] {
         daemon.wait_for(&["INFO", device], SOON);
     }
 }
 
 /// The person says one line into a quiet room.
-fn line(id: &'static str) -> Pcm {
+pub(crate) fn line(id: &'static str) -> Pcm {
     mix(&[PersonLine { id, start_ms: 500 }], Duration::from_secs(1)).expect("the line is bundled")
 }
 
@@ -135,7 +151,12 @@ fn heard(recorder: &Recorder, reply: &Pcm, from: Duration) -> Vec<Heard> {
 /// Waits until the rehearsal has begun its reply and `span` more has been recorded, and gives where in the recording the
 /// reply begins. It is looked for once, at the end: a search beside the playing would take the processor from it.
 #[track_caller]
-fn wait_for_reply(recorder: &Recorder, server: &Server, daemon: &Daemon, span: Duration) -> Duration {
+pub(crate) fn wait_for_reply(
+    recorder: &Recorder,
+    server: &Server,
+    daemon: &Daemon,
+    span: Duration,
+) -> Duration {
     let said = recorder.until(SOON, || server.report().said.pop());
     recorder.run(span);
     let reply = server.report().said.into_iter().next();
@@ -224,7 +245,7 @@ fn sigterm_in_the_middle_of_a_reply_ends_the_daemon_within_five_seconds() {
 }
 
 /// Lines a person would be woken for.
-fn complaints(daemon: &Daemon) -> Vec<String> {
+pub(crate) fn complaints(daemon: &Daemon) -> Vec<String> {
     daemon.log().lines().into_iter().filter(|line| line.contains("WARN") || line.contains("ERROR")).collect()
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The devices of this machine, through ALSA.
+//! The devices of this machine, through ALSA or from a sound server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -16,9 +16,11 @@ use cpal::{
 };
 use units::{Frames, Hz};
 
+use super::name::{DEFAULT, Name};
 use super::{Answer, DeviceError, Fault, Opened, Opener, Stream, describe};
 use crate::api::Direction;
 use crate::config::Channels;
+use crate::rt::priority::raise_callbacks;
 use crate::rt::{Capture, CaptureLine, Health, Playback, PlaybackLine, Sample, capture, playback};
 
 /// The rate devices run at unless they cannot: what hardware does natively, and where the sound servers' plugin does
@@ -28,6 +30,11 @@ const RATE: u32 = 48_000;
 /// The period asked for, 10 ms. What comes is up to the device; the pulse plugin makes 320 frames of it.
 const PERIOD: u32 = 480;
 
+/// The period asked of a sound server, 20 ms. With less it runs at its smallest latency and delivers 24 frames at a time, at
+/// half a core; with its own default 2 s of output lie in its buffer (measured 2026-11).
+#[cfg(feature = "pulseaudio")]
+const PERIOD_OF_SERVER: u32 = 960;
+
 /// The pause a stream's own thread is made to take at an error after which no frame has moved. A dead sound server
 /// reports 500,000 errors a second (measured 2026-11); a live stream must not lose more than part of a period.
 const STORM_PAUSE: Duration = Duration::from_millis(2);
@@ -35,15 +42,20 @@ const STORM_PAUSE: Duration = Duration::from_millis(2);
 /// How long the device's thread sleeps before it looks for trouble that no wake-up announced.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long a thread may take to give itself its name.
+const NAMED: Duration = Duration::from_millis(20);
+
 /// A capture device.
 pub(crate) struct Microphone {
     id: Option<String>,
     channels: Channels,
+    monitor_allowed: bool,
 }
 
 impl Microphone {
-    pub(crate) const fn new(id: Option<String>, channels: Channels) -> Self {
-        Self { id, channels }
+    pub(crate) fn new(id: Option<String>, channels: Channels, monitor_allowed: bool) -> Self {
+        let monitor_allowed = monitor_allowed || Name::of(id.as_deref()).is_monitor();
+        Self { id, channels, monitor_allowed }
     }
 }
 
@@ -51,12 +63,12 @@ impl Opener for Microphone {
     type Line = CaptureLine;
 
     fn device(&self) -> String {
-        describe(Direction::Capture, name(self.id.as_deref()))
+        describe(Direction::Capture, Name::of(self.id.as_deref()).text())
     }
 
     fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
-        let (id, channels) = (self.id.clone(), self.channels);
-        elsewhere(self.device(), move || open_capture(id.as_deref(), channels))
+        let (id, channels, monitor_allowed) = (self.id.clone(), self.channels, self.monitor_allowed);
+        elsewhere(self.device(), move || open_capture(Name::of(id.as_deref()), channels, monitor_allowed))
     }
 }
 
@@ -75,12 +87,12 @@ impl Opener for Loudspeaker {
     type Line = PlaybackLine;
 
     fn device(&self) -> String {
-        describe(Direction::Playback, name(self.id.as_deref()))
+        describe(Direction::Playback, Name::of(self.id.as_deref()).text())
     }
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
         let id = self.id.clone();
-        elsewhere(self.device(), move || open_playback(id.as_deref()))
+        elsewhere(self.device(), move || open_playback(Name::of(id.as_deref())))
     }
 }
 
@@ -102,31 +114,64 @@ fn elsewhere<L: Send + 'static>(
     receiver
 }
 
-/// Runs `open` with what libasound would print on standard error, ten lines a failure, thrown away.
+/// Runs `open` with what libasound would print on standard error, ten lines a failure, in the log in its place.
 pub(super) fn hushed<T>(open: impl FnOnce() -> T) -> T {
-    let _hush = Output::local_error_handler();
-    open()
-}
-
-/// The word for the default device, or the id without its host.
-fn name(id: Option<&str>) -> &str {
-    let id = id.unwrap_or("default");
-    id.strip_prefix("alsa:").unwrap_or(id)
+    let hush = Output::local_error_handler();
+    let result = open();
+    if let Ok(said) = hush {
+        said.borrow().buffer_string(|bytes| {
+            for line in String::from_utf8_lossy(bytes).lines() {
+                tracing::debug!("libasound: {line}");
+            }
+        });
+    }
+    result
 }
 
 pub(super) fn host() -> Result<Host, cpal::Error> {
     cpal::host_from_id(HostId::Alsa)
 }
 
-fn find(direction: Direction, name: &str) -> Result<Device, DeviceError> {
-    let device = || describe(direction, name);
-    let host = host().map_err(|error| explain(device(), &error))?;
-    let found = match (name, direction) {
-        ("default", Direction::Capture) => host.default_input_device(),
-        ("default", Direction::Playback) => host.default_output_device(),
-        (name, _) => host.device_by_id(&DeviceId::new(HostId::Alsa, name)),
+/// The sound server. Connects to it, and gives up after 2 s.
+#[cfg(feature = "pulseaudio")]
+pub(super) fn server() -> Result<Host, cpal::Error> {
+    cpal::host_from_id(HostId::PulseAudio)
+}
+
+fn find(direction: Direction, name: Name<'_>) -> Result<Device, DeviceError> {
+    let device = || describe(direction, name.text());
+    let host = match name {
+        Name::Alsa(_) => host(),
+        #[cfg(feature = "pulseaudio")]
+        Name::Pulse(_) => server(),
+        #[cfg(not(feature = "pulseaudio"))]
+        Name::Pulse(_) => {
+            let message = "this program was built without feature `pulseaudio`: name a device of ALSA".into();
+            return Err(DeviceError::Failed { device: device(), message });
+        }
+    };
+    let host = host.map_err(|error| explain(device(), &error))?;
+    let found = match (name.text(), direction) {
+        (DEFAULT, Direction::Capture) => host.default_input_device(),
+        (DEFAULT, Direction::Playback) => host.default_output_device(),
+        (name, _) => host.device_by_id(&DeviceId::new(host.id(), name)),
     };
     found.ok_or_else(|| DeviceError::Missing { device: device() })
+}
+
+/// Where a sound server has put the stream that was just opened.
+fn route(
+    direction: Direction,
+    name: Name<'_>,
+    monitor_allowed: bool,
+) -> Result<Option<super::route::Watch>, DeviceError> {
+    #[cfg(feature = "pulseaudio")]
+    return super::pulse::watch(direction, name.text(), monitor_allowed);
+    #[cfg(not(feature = "pulseaudio"))]
+    return {
+        let _unknown = (direction, name, monitor_allowed);
+        Ok(None)
+    };
 }
 
 /// Turns what the sound system says into what a technician can act on.
@@ -170,7 +215,7 @@ const UNFIT: u16 = u16::MAX;
 
 /// Picks the format nearest to 48 kHz, then the channel count `prefer` ranks lowest, then floats, then the longest
 /// integers. What is [`UNFIT`] is picked only when there is nothing else.
-fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) -> Option<Choice> {
+fn choose(offers: &[SupportedStreamConfigRange], period: u32, prefer: impl Fn(u16) -> u16) -> Option<Choice> {
     let rank = |format| FORMATS.iter().position(|known| *known == format);
     offers
         .iter()
@@ -180,9 +225,9 @@ fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) ->
             let rate = RATE.clamp(offer.min_sample_rate(), offer.max_sample_rate());
             let period = match offer.buffer_size() {
                 SupportedBufferSize::Range { min, max } => {
-                    BufferSize::Fixed(PERIOD.clamp(*min, (*max).max(*min)))
+                    BufferSize::Fixed(period.clamp(*min, (*max).max(*min)))
                 }
-                SupportedBufferSize::Unknown => BufferSize::Fixed(PERIOD),
+                SupportedBufferSize::Unknown => BufferSize::Fixed(period),
             };
             let (channels, format) = (offer.channels(), offer.sample_format());
             let choice = Choice { rate, channels, format, period };
@@ -191,6 +236,17 @@ fn choose(offers: &[SupportedStreamConfigRange], prefer: impl Fn(u16) -> u16) ->
         })
         .min_by_key(|(order, _)| *order)
         .map(|(_, choice)| choice)
+}
+
+/// The period to ask a device of this name for.
+const fn asked(name: Name<'_>) -> u32 {
+    match name {
+        Name::Alsa(_) => PERIOD,
+        #[cfg(feature = "pulseaudio")]
+        Name::Pulse(_) => PERIOD_OF_SERVER,
+        #[cfg(not(feature = "pulseaudio"))]
+        Name::Pulse(_) => PERIOD,
+    }
 }
 
 fn offered(offers: &[SupportedStreamConfigRange]) -> String {
@@ -208,9 +264,8 @@ fn offered(offers: &[SupportedStreamConfigRange]) -> String {
     texts.join(", ")
 }
 
-fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
-    let name = name(id);
-    let text = describe(Direction::Capture, name);
+fn open_capture(name: Name<'_>, map: Channels, monitor_allowed: bool) -> Answer<CaptureLine> {
+    let text = describe(Direction::Capture, name.text());
     let device = find(Direction::Capture, name)?;
     let offers: Vec<_> =
         device.supported_input_configs().map_err(|error| explain(text.clone(), &error))?.collect();
@@ -220,13 +275,13 @@ fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
         Channels::Only(channel) => channel.saturating_add(1),
     };
     let prefer = |channels| if channels < wanted { UNFIT } else { channels };
-    let choice = choose(&offers, prefer)
+    let choice = choose(&offers, asked(name), prefer)
         .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     if choice.channels < wanted {
         return Err(DeviceError::Channel { device: text, channels: choice.channels, asked: wanted - 1 });
     }
     let rate = rate(choice, &text)?;
-    let (line, stream) = start(choice, &text, |config| {
+    let (mut line, stream) = start(choice, &text, |config| {
         let (end, line) = capture(rate, choice.channels);
         // `choose` gives nothing but these.
         let stream = if choice.format == SampleFormat::F32 {
@@ -238,19 +293,20 @@ fn open_capture(id: Option<&str>, map: Channels) -> Answer<CaptureLine> {
         };
         stream.map(|stream| (line, stream))
     })?;
+    line.is_judged = true;
     let text = summary(&text, choice, period(&stream));
-    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
+    let route = route(Direction::Capture, name, monitor_allowed)?;
+    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text, route })
 }
 
-fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
-    let name = name(id);
-    let text = describe(Direction::Playback, name);
+fn open_playback(name: Name<'_>) -> Answer<PlaybackLine> {
+    let text = describe(Direction::Playback, name.text());
     let device = find(Direction::Playback, name)?;
     let offers: Vec<_> =
         device.supported_output_configs().map_err(|error| explain(text.clone(), &error))?.collect();
     // Both loudspeakers of a stereo device play; more channels are asked for only when there is no other way.
     let prefer = |channels| if channels == 2 { 0 } else { channels };
-    let choice = choose(&offers, prefer)
+    let choice = choose(&offers, asked(name), prefer)
         .ok_or_else(|| DeviceError::Format { device: text.clone(), offered: offered(&offers) })?;
     let rate = rate(choice, &text)?;
     let (mut line, stream) = start(choice, &text, |config| {
@@ -268,7 +324,8 @@ fn open_playback(id: Option<&str>) -> Answer<PlaybackLine> {
     let period = period(&stream);
     line.period = usize::try_from(period).unwrap_or(0);
     let text = summary(&text, choice, period);
-    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text })
+    let route = route(Direction::Playback, name, false)?;
+    Ok(Opened { line, stream: Stream::Driven(Box::new(stream)), text, route })
 }
 
 /// The longest period the ring is made for, since what the device chooses is known only afterwards: 85 ms at 48 kHz.
@@ -287,6 +344,9 @@ fn start<L>(
 ) -> Result<(L, CpalStream), DeviceError> {
     let (line, stream) = first_that_works(choice, device, build)?;
     stream.play().map_err(|error| explain(device.into(), &error))?;
+    // Its threads have a name once they run.
+    thread::sleep(NAMED);
+    raise_callbacks();
     Ok((line, stream))
 }
 
@@ -362,87 +422,5 @@ fn on_error(health: Arc<Health>) -> impl FnMut(cpal::Error) + Send + 'static {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
-
-    use std::sync::atomic::Ordering::Acquire;
-
-    use super::*;
-
-    fn offer(channels: u16, min: u32, max: u32, format: SampleFormat) -> SupportedStreamConfigRange {
-        SupportedStreamConfigRange::new(channels, min, max, SupportedBufferSize::Unknown, format)
-    }
-
-    fn chosen(
-        offers: &[SupportedStreamConfigRange],
-        prefer: impl Fn(u16) -> u16,
-    ) -> (u32, u16, SampleFormat) {
-        let choice = choose(offers, prefer).unwrap();
-        (choice.rate, choice.channels, choice.format)
-    }
-
-    #[test]
-    fn the_format_nearest_to_48_khz_is_chosen() {
-        let offers = [
-            offer(2, 8_000, 44_100, SampleFormat::F32),
-            offer(2, 8_000, 192_000, SampleFormat::I16),
-            offer(2, 8_000, 192_000, SampleFormat::I32),
-            offer(1, 96_000, 96_000, SampleFormat::F32),
-            offer(2, 48_000, 48_000, SampleFormat::U8),
-        ];
-        assert_eq!(chosen(&offers, |channels| channels), (48_000, 2, SampleFormat::I32));
-    }
-
-    #[test]
-    fn a_channel_that_is_wanted_beats_the_rate() {
-        let offers =
-            [offer(1, 48_000, 48_000, SampleFormat::F32), offer(6, 16_000, 16_000, SampleFormat::I16)];
-        let prefer = |channels| if channels < 3 { UNFIT } else { channels };
-        assert_eq!(chosen(&offers, prefer), (16_000, 6, SampleFormat::I16));
-    }
-
-    #[test]
-    fn no_usable_format_is_said_with_what_there_is() {
-        let offers = [offer(1, 8_000, 8_000, SampleFormat::U8)];
-        assert_eq!(choose(&offers, |channels| channels), None);
-        assert_eq!(offered(&offers), "1 channels 8000..=8000 Hz u8");
-        assert_eq!(offered(&[]), "it offers none at all");
-    }
-
-    #[test]
-    fn the_period_asked_for_stays_within_what_the_device_can() {
-        let range = SupportedBufferSize::Range { min: 1_024, max: 4_096 };
-        let offers = [SupportedStreamConfigRange::new(1, 48_000, 48_000, range, SampleFormat::F32)];
-        assert_eq!(choose(&offers, |channels| channels).unwrap().period, BufferSize::Fixed(1_024));
-    }
-
-    #[test]
-    fn ids_are_taken_with_and_without_their_host() {
-        assert_eq!(name(None), "default");
-        assert_eq!(name(Some("alsa:plughw:CARD=Device,DEV=0")), "plughw:CARD=Device,DEV=0");
-        assert_eq!(name(Some("default")), "default");
-    }
-
-    #[test]
-    fn the_worst_error_is_noted_and_a_harmless_one_not_at_all() {
-        let health = Arc::new(Health::default());
-        let mut report = on_error(Arc::clone(&health));
-        report(ErrorKind::Xrun.into());
-        assert_eq!(health.fault.load(Acquire), 0);
-        report(ErrorKind::BackendError.into());
-        assert_eq!(Fault::from_code(health.fault.load(Acquire)), Some(Fault::Broken));
-        report(ErrorKind::DeviceNotAvailable.into());
-        report(ErrorKind::BackendError.into());
-        assert_eq!(Fault::from_code(health.fault.load(Acquire)), Some(Fault::Gone));
-    }
-
-    #[test]
-    fn errors_say_what_to_do() {
-        let text = |kind: ErrorKind| explain("capture device `x`".into(), &kind.into()).line();
-        assert!(text(ErrorKind::PermissionDenied).contains("add the user to group `audio`"));
-        assert!(text(ErrorKind::DeviceBusy).contains("in use by another program"));
-        assert!(text(ErrorKind::DeviceNotAvailable).contains("there is no capture device `x`"));
-        assert!(text(ErrorKind::UnsupportedConfig).contains("plughw:"));
-        assert!(text(ErrorKind::BackendError).contains("sound server"));
-    }
-}
+#[path = "alsa_tests.rs"]
+mod tests;

@@ -52,7 +52,7 @@ impl Player {
         let (device, line) = capture(rate, spec.channels);
         let text = format!("{}: {rate}, {} channels", self.path.display(), spec.channels);
         let tape = Tape { reader, spec, device, cadence: Cadence::new(rate), buffer: Vec::new() };
-        Ok(Opened { line, stream: Stream::Pumped(Box::new(tape)), text })
+        Ok(Opened::fixed(line, Stream::Pumped(Box::new(tape)), text))
     }
 }
 
@@ -129,7 +129,7 @@ impl Recorder {
         let (device, line) = playback(Hz::K48, 1, 480);
         let text = format!("{}: {}, mono", self.path.display(), Hz::K48);
         let reel = Reel { writer, device, cadence: Cadence::new(Hz::K48), buffer: Vec::new(), pumps: 0 };
-        Ok(Opened { line, stream: Stream::Pumped(Box::new(reel)), text })
+        Ok(Opened::fixed(line, Stream::Pumped(Box::new(reel)), text))
     }
 
     /// A recording that was interrupted, by a full disk say, goes on where it ended.

@@ -8,7 +8,7 @@ use crate::api::Direction;
 /// One direction of one device of this machine.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
-    /// What to write in the configuration; `alsa:NAME`. Stable across boots when it names the card, not its number.
+    /// What to write in the configuration; `alsa:NAME` or `pulse:NAME`. Stable across boots when it names the card, not its number.
     pub id: String,
     /// What to call it.
     pub name: String,
@@ -104,8 +104,8 @@ mod ask {
     /// Every direction of every device, not yet asked what it can do. The default device is listed even when the
     /// system's configuration gives no hint of it.
     fn enumerate() -> Result<Vec<(Device, DeviceInfo)>, cpal::Error> {
-        let host = host()?;
         let mut found = Vec::new();
+        let host = host()?;
         let defaults = [
             (Direction::Capture, host.default_input_device()),
             (Direction::Playback, host.default_output_device()),
@@ -113,6 +113,16 @@ mod ask {
         for (direction, device) in defaults {
             found.extend(device.map(|device| entry(device, direction, Rank::Default)));
         }
+        of_host(&host, &mut found)?;
+        // No server is no fault.
+        #[cfg(feature = "pulseaudio")]
+        if let Ok(server) = crate::device::alsa::server() {
+            of_host(&server, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn of_host(host: &cpal::Host, found: &mut Vec<(Device, DeviceInfo)>) -> Result<(), cpal::Error> {
         for device in host.devices()? {
             if device.id().is_ok_and(|id| NOT_DEVICES.contains(&id.id())) {
                 continue;
@@ -124,7 +134,7 @@ mod ask {
                 found.push(entry(device, Direction::Playback, Rank::Other));
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,7 +144,10 @@ mod ask {
     }
 
     fn entry(device: Device, direction: Direction, rank: Rank) -> (Device, DeviceInfo) {
-        let id = device.id().map_or_else(|_| "alsa:?".into(), |id| id.to_string());
+        let id = device.id().map_or_else(
+            |_| "alsa:?".into(),
+            |id| if id.host() == cpal::HostId::Alsa { id.to_string() } else { format!("pulse:{}", id.id()) },
+        );
         let name = device.description().map_or_else(|_| id.clone(), |text| text.name().to_owned());
         let info =
             DeviceInfo { id, name, direction, is_default: rank == Rank::Default, formats: Ok(Vec::new()) };
@@ -142,6 +155,20 @@ mod ask {
     }
 
     fn formats(device: &Device, direction: Direction) -> Result<Vec<FormatRange>, cpal::Error> {
+        // A sound server converts from whatever is asked; what it has itself is one format.
+        #[cfg(feature = "pulseaudio")]
+        if device.id()?.host() == cpal::HostId::PulseAudio {
+            let own = match direction {
+                Direction::Capture => device.default_input_config()?,
+                Direction::Playback => device.default_output_config()?,
+            };
+            return Ok(vec![FormatRange {
+                channels: own.channels(),
+                rate_hz_min: own.sample_rate(),
+                rate_hz_max: own.sample_rate(),
+                sample: own.sample_format().to_string(),
+            }]);
+        }
         let offers: Vec<_> = match direction {
             Direction::Capture => device.supported_input_configs()?.collect(),
             Direction::Playback => device.supported_output_configs()?.collect(),

@@ -8,10 +8,17 @@
 
 #[cfg(feature = "cpal")]
 mod alsa;
+mod clock;
 mod file;
 pub(crate) mod list;
+mod name;
+pub(crate) mod note;
 mod null;
+#[cfg(feature = "pulseaudio")]
+mod pulse;
 mod pump;
+pub(crate) mod route;
+pub(crate) mod signal;
 pub mod sim;
 pub(crate) mod supervise;
 mod voice;
@@ -89,6 +96,17 @@ pub enum DeviceError {
         device: String,
         /// How long it was watched.
         waited: Duration,
+    },
+    /// A sound server has made it capture what a loudspeaker plays.
+    #[error(
+        "{device} hears what the loudspeaker plays (`{source_name}`), not the room: plug the microphone in, choose it as the \
+         sound server's default source, or set `audio.allow_monitor = true`"
+    )]
+    Monitor {
+        /// Direction and name.
+        device: String,
+        /// What the server calls what is captured.
+        source_name: String,
     },
     /// It was open and reported that it is gone.
     #[error("{device} is gone: plug it in again, or restart the sound server")]
@@ -191,6 +209,15 @@ pub(crate) struct Opened<L> {
     pub(crate) stream: Stream,
     /// Name, rate, channels and period, in plain words.
     pub(crate) text: String,
+    /// Tells where a sound server has put it.
+    pub(crate) route: Option<route::Watch>,
+}
+
+impl<L> Opened<L> {
+    /// A device that no sound server moves about.
+    pub(crate) const fn fixed(line: L, stream: Stream, text: String) -> Self {
+        Self { line, stream, text, route: None }
+    }
 }
 
 /// What keeps a device open; dropping it closes the device.
@@ -205,17 +232,28 @@ pub(crate) enum Stream {
 pub(crate) trait Line: Send + 'static {
     /// How the stream is doing.
     fn health(&self) -> std::sync::Arc<Health>;
+
+    /// The rate the device says it has.
+    fn rate(&self) -> units::Hz;
 }
 
 impl Line for CaptureLine {
     fn health(&self) -> std::sync::Arc<Health> {
         std::sync::Arc::clone(&self.shared.health)
     }
+
+    fn rate(&self) -> units::Hz {
+        self.rate
+    }
 }
 
 impl Line for PlaybackLine {
     fn health(&self) -> std::sync::Arc<Health> {
         std::sync::Arc::clone(&self.shared.health)
+    }
+
+    fn rate(&self) -> units::Hz {
+        self.rate
     }
 }
 
@@ -227,16 +265,20 @@ fn at_once<L>(answer: Answer<L>) -> Receiver<Answer<L>> {
     receiver
 }
 
-/// What opens `source`; `None` when there is nothing to open.
-pub(crate) fn capture(source: Source, channels: Channels) -> Option<Box<dyn Opener<Line = CaptureLine>>> {
+/// What opens `source`; `None` when there is nothing to open. `monitor_allowed`: it may be what a loudspeaker plays.
+pub(crate) fn capture(
+    source: Source,
+    channels: Channels,
+    monitor_allowed: bool,
+) -> Option<Box<dyn Opener<Line = CaptureLine>>> {
     match source {
         #[cfg(feature = "cpal")]
-        Source::Cpal { id } => Some(Box::new(alsa::Microphone::new(id, channels))),
+        Source::Cpal { id } => Some(Box::new(alsa::Microphone::new(id, channels, monitor_allowed))),
         #[cfg(not(feature = "cpal"))]
         Source::Cpal { id } => Some(Box::new(null::Unbuilt::new(Direction::Capture, id))),
         Source::File { path } => Some(Box::new(file::Player::new(path, channels))),
         Source::Silence => None,
-        Source::Sim(microphone) => Some(Box::new(microphone)),
+        Source::Sim(microphone) => Some(Box::new(microphone.allowing_monitor(monitor_allowed))),
     }
 }
 

@@ -29,7 +29,7 @@ impl Opener for Null {
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
         let (device, line) = playback(Hz::K48, 1, 480);
         let drain = Drain { device, cadence: Cadence::new(Hz::K48), buffer: Vec::new() };
-        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(drain)), text: "no loudspeaker".into() }))
+        at_once(Ok(Opened::fixed(line, Stream::Pumped(Box::new(drain)), "no loudspeaker".into())))
     }
 }
 

@@ -20,20 +20,27 @@ pub(crate) trait Pump: Send {
 /// How many frames each 10 ms are, for rates that do not divide by 100 too.
 #[derive(Debug)]
 pub(crate) struct Cadence {
-    rate: Hz,
+    /// Thousandths of a frame a second.
+    rate: u64,
     hops: u64,
     frames: u64,
 }
 
 impl Cadence {
-    pub(crate) const fn new(rate: Hz) -> Self {
+    pub(crate) fn new(rate: Hz) -> Self {
+        Self::off(rate, 0)
+    }
+
+    /// That of a clock which is off by this many millionths.
+    pub(crate) fn off(rate: Hz, ppm: i32) -> Self {
+        let rate = u64::from(rate.get()) * u64::from(1_000_000u32.saturating_add_signed(ppm)) / 1_000;
         Self { rate, hops: 0, frames: 0 }
     }
 
     /// Frames in the next 10 ms; never off by more than a frame in the sum.
     pub(crate) fn next(&mut self) -> usize {
         self.hops += 1;
-        let due = u64::from(self.rate.get()) * self.hops / 100;
+        let due = self.rate * self.hops / 100_000;
         let frames = due - self.frames;
         self.frames = due;
         usize::try_from(frames).unwrap_or(usize::MAX)
@@ -91,6 +98,14 @@ mod tests {
             let mut cadence = Cadence::new(Hz::new(rate).unwrap());
             let sum: usize = (0..100).map(|_| cadence.next()).sum();
             assert_eq!(sum, rate as usize);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_off_by_just_that() {
+        for (ppm, expected) in [(50_000, 504_000), (-100, 479_952), (-2_000_000, 0)] {
+            let mut cadence = Cadence::off(Hz::K48, ppm);
+            assert_eq!((0..1_000).map(|_| cadence.next()).sum::<usize>(), expected);
         }
     }
 }

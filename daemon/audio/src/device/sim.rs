@@ -3,8 +3,9 @@
 //! A microphone and a loudspeaker in memory, with faults, for tests and rehearsals.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use units::{Frames, Hz, Pcm};
 pub use super::voice::voice;
 
 use super::pump::{Cadence, Pump};
+use super::route::{Judge, Place, Verdict, Watch};
 use super::{Answer, DeviceError, Fault as Reported, Opened, Opener, Stream, at_once};
+use crate::api::Direction;
 use crate::dsp::resample::convert;
 use crate::rt::{Capture, CaptureLine, Playback, PlaybackLine, capture, playback};
 
@@ -27,6 +30,59 @@ pub enum Fault {
     Stalled,
     /// It reports an error and cannot be opened.
     Gone,
+    /// Another program has it: it cannot be opened this many times, then it can. It goes on if it is open.
+    Busy(u32),
+    /// Opening it takes until the fault is another; open, it is stalled.
+    Hung,
+}
+
+impl Fault {
+    /// Why it cannot be opened, if it cannot. Counts the attempt.
+    fn refusal(&mut self, device: impl Fn() -> String) -> Result<(), DeviceError> {
+        match self {
+            Self::Gone => Err(DeviceError::Missing { device: device() }),
+            Self::Busy(left @ 1..) => {
+                *left -= 1;
+                Err(DeviceError::Busy { device: device() })
+            }
+            Self::None | Self::Stalled | Self::Busy(0) | Self::Hung => Ok(()),
+        }
+    }
+}
+
+/// A sound server that has a device, or none.
+#[derive(Debug, Default)]
+struct Server {
+    place: Option<Place>,
+    told: Option<SyncSender<Place>>,
+}
+
+impl Server {
+    fn put(&mut self, place: Place) {
+        if let Some(told) = &self.told {
+            // The device may be closed.
+            let _ = told.try_send(place.clone());
+        }
+        self.place = Some(place);
+    }
+
+    fn watch(
+        &mut self,
+        direction: Direction,
+        monitor_allowed: bool,
+        device: impl Fn() -> String,
+    ) -> Result<Option<Watch>, DeviceError> {
+        let Some(place) = self.place.clone() else {
+            return Ok(None);
+        };
+        let mut judge = Judge::new(direction, monitor_allowed);
+        if let Verdict::Unfit(error) = judge.at(place, device) {
+            return Err(error);
+        }
+        let (sender, places) = sync_channel(16);
+        self.told = Some(sender);
+        Ok(Some(Watch { judge, places, _kept: Arc::default() }))
+    }
 }
 
 /// A microphone in memory. Clones are the same microphone.
@@ -34,13 +90,30 @@ pub enum Fault {
 pub struct Microphone {
     rate: Hz,
     channels: u16,
+    /// The one that hears; `None` is all of them.
+    ear: Option<u16>,
+    clock_ppm: i32,
+    is_judged: bool,
+    monitor_allowed: bool,
     room: Arc<Mutex<Room>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Room {
     script: VecDeque<Sound>,
     fault: Fault,
+    /// Who waits for a device that hangs.
+    waiting: Option<(SyncSender<Answer<CaptureLine>>, Microphone)>,
+    server: Server,
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room")
+            .field("script", &self.script)
+            .field("fault", &self.fault)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A piece of the script, at the microphone's rate.
@@ -79,7 +152,43 @@ impl Microphone {
     /// A microphone of this rate and channel count in a silent room. Every channel hears the same.
     #[must_use]
     pub fn new(rate: Hz, channels: u16) -> Self {
-        Self { rate, channels: channels.max(1), room: Arc::default() }
+        Self {
+            rate,
+            channels: channels.max(1),
+            ear: None,
+            clock_ppm: 0,
+            is_judged: false,
+            monitor_allowed: false,
+            room: Arc::default(),
+        }
+    }
+
+    /// One whose channel `channel`, counted from 0, hears, and whose others hear nothing.
+    #[must_use]
+    pub fn hearing_in(self, channel: u16) -> Self {
+        Self { ear: Some(channel), ..self }
+    }
+
+    /// One whose clock is off by this many millionths.
+    #[must_use]
+    pub fn off_by(self, clock_ppm: i32) -> Self {
+        Self { clock_ppm, ..self }
+    }
+
+    /// One whose signal is judged as that of a real microphone is: silence is a fault. Others are not, as a simulated room
+    /// has no noise.
+    #[must_use]
+    pub fn judged(self) -> Self {
+        Self { is_judged: true, ..self }
+    }
+
+    pub(super) fn allowing_monitor(self, monitor_allowed: bool) -> Self {
+        Self { monitor_allowed, ..self }
+    }
+
+    /// A sound server has it, and puts its stream here.
+    pub fn put(&self, name: &str, is_monitor: bool) {
+        lock(&self.room).server.put(Place { name: name.to_owned(), is_monitor });
     }
 
     /// Says `pcm`, of any rate, after whatever is still to be said. Starts at the next hop when there is nothing.
@@ -108,7 +217,35 @@ impl Microphone {
 
     /// Behaves like this from the next hop on. What is to be said waits while the microphone does not work.
     pub fn fault(&self, fault: Fault) {
-        lock(&self.room).fault = fault;
+        let mut room = lock(&self.room);
+        room.fault = fault;
+        let waiting = if fault == Fault::Hung { None } else { room.waiting.take() };
+        drop(room);
+        if let Some((answer, microphone)) = waiting {
+            // Whoever waited may have gone.
+            let _ = answer.send(microphone.opened());
+        }
+    }
+
+    fn opened(&self) -> Answer<CaptureLine> {
+        let device = || self.device();
+        let mut room = lock(&self.room);
+        room.fault.refusal(device)?;
+        let route = room.server.watch(Direction::Capture, self.monitor_allowed, device)?;
+        drop(room);
+        let (callback, mut line) = capture(self.rate, self.channels);
+        line.is_judged = self.is_judged;
+        let ear = Ear {
+            device: callback,
+            channels: usize::from(self.channels),
+            ear: self.ear.map(usize::from),
+            cadence: Cadence::off(self.rate, self.clock_ppm),
+            room: Arc::clone(&self.room),
+            mono: Vec::new(),
+            interleaved: Vec::new(),
+        };
+        let text = format!("simulated microphone: {}, {} channels", self.rate, self.channels);
+        Ok(Opened { route, ..Opened::fixed(line, Stream::Pumped(Box::new(ear)), text) })
     }
 }
 
@@ -120,26 +257,19 @@ impl Opener for Microphone {
     }
 
     fn open(&mut self) -> Receiver<Answer<CaptureLine>> {
-        if lock(&self.room).fault == Fault::Gone {
-            return at_once(Err(DeviceError::Missing { device: self.device() }));
+        if lock(&self.room).fault != Fault::Hung {
+            return at_once(self.opened());
         }
-        let (device, line) = capture(self.rate, self.channels);
-        let ear = Ear {
-            device,
-            channels: usize::from(self.channels),
-            cadence: Cadence::new(self.rate),
-            room: Arc::clone(&self.room),
-            mono: Vec::new(),
-            interleaved: Vec::new(),
-        };
-        let text = format!("simulated microphone: {}, {} channels", self.rate, self.channels);
-        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(ear)), text }))
+        let (sender, receiver) = sync_channel(1);
+        lock(&self.room).waiting = Some((sender, self.clone()));
+        receiver
     }
 }
 
 struct Ear {
     device: Capture,
     channels: usize,
+    ear: Option<usize>,
     cadence: Cadence,
     room: Arc<Mutex<Room>>,
     mono: Vec<i16>,
@@ -150,8 +280,8 @@ impl Pump for Ear {
     fn pump(&mut self) {
         let mut room = lock(&self.room);
         match room.fault {
-            Fault::None => {}
-            Fault::Stalled => return,
+            Fault::None | Fault::Busy(_) => {}
+            Fault::Stalled | Fault::Hung => return,
             Fault::Gone => {
                 self.device.shared().health.fault.store(Reported::Gone.code(), Relaxed);
                 return;
@@ -172,7 +302,9 @@ impl Pump for Ear {
         self.mono.resize(frames, 0);
         self.interleaved.clear();
         for sample in &self.mono {
-            self.interleaved.resize(self.interleaved.len() + self.channels, *sample);
+            for channel in 0..self.channels {
+                self.interleaved.push(if self.ear.is_none_or(|ear| ear == channel) { *sample } else { 0 });
+            }
         }
         self.device.push(&self.interleaved);
     }
@@ -182,6 +314,7 @@ impl Pump for Ear {
 #[derive(Clone, Debug)]
 pub struct Speaker {
     rate: Hz,
+    clock_ppm: i32,
     tape: Arc<Mutex<Tape>>,
 }
 
@@ -189,6 +322,7 @@ pub struct Speaker {
 struct Tape {
     samples: VecDeque<i16>,
     fault: Fault,
+    server: Server,
 }
 
 /// What a [`Speaker`] remembers.
@@ -207,7 +341,18 @@ impl Speaker {
     /// A mono loudspeaker of this rate.
     #[must_use]
     pub fn new(rate: Hz) -> Self {
-        Self { rate, tape: Arc::default() }
+        Self { rate, clock_ppm: 0, tape: Arc::default() }
+    }
+
+    /// One whose clock is off by this many millionths.
+    #[must_use]
+    pub fn off_by(self, clock_ppm: i32) -> Self {
+        Self { clock_ppm, ..self }
+    }
+
+    /// A sound server has it, and puts its stream here.
+    pub fn put(&self, name: &str) {
+        lock(&self.tape).server.put(Place { name: name.to_owned(), is_monitor: false });
     }
 
     /// Everything it has played, at its rate: under a stepper, within the first 10 minutes and as long as nothing was
@@ -239,20 +384,31 @@ impl Opener for Speaker {
     }
 
     fn open(&mut self) -> Receiver<Answer<PlaybackLine>> {
-        if lock(&self.tape).fault == Fault::Gone {
-            return at_once(Err(DeviceError::Missing { device: self.device() }));
+        let name = self.device();
+        let device = || name.clone();
+        let mut tape = lock(&self.tape);
+        let may = tape.fault.refusal(device);
+        let route = may.and_then(|()| tape.server.watch(Direction::Playback, false, device));
+        let hangs = tape.fault == Fault::Hung;
+        drop(tape);
+        let route = match route {
+            Ok(route) => route,
+            Err(error) => return at_once(Err(error)),
+        };
+        if hangs {
+            return at_once(Err(DeviceError::Hung { device: name, waited: Duration::ZERO }));
         }
         let period = usize::try_from(self.rate.get().div_ceil(100)).unwrap_or(480);
         let (device, line) = playback(self.rate, 1, period);
         let cone = Cone {
             device,
             rate: self.rate,
-            cadence: Cadence::new(self.rate),
+            cadence: Cadence::off(self.rate, self.clock_ppm),
             tape: Arc::clone(&self.tape),
             buffer: Vec::new(),
         };
         let text = format!("simulated loudspeaker: {}, mono", self.rate);
-        at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(cone)), text }))
+        at_once(Ok(Opened { route, ..Opened::fixed(line, Stream::Pumped(Box::new(cone)), text) }))
     }
 
     fn idle(&mut self) {
@@ -275,8 +431,8 @@ impl Pump for Cone {
         self.buffer.clear();
         self.buffer.resize(self.cadence.next(), 0);
         match tape.fault {
-            Fault::None => self.device.fill(&mut self.buffer, None),
-            Fault::Stalled => {}
+            Fault::None | Fault::Busy(_) => self.device.fill(&mut self.buffer, None),
+            Fault::Stalled | Fault::Hung => {}
             Fault::Gone => self.device.shared().health.fault.store(Reported::Gone.code(), Relaxed),
         }
         tape.record(&self.buffer, self.rate);

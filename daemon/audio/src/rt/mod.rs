@@ -2,10 +2,11 @@
 
 //! The two device callbacks, as plain functions over a ring and some counters.
 //!
-//! Everything here is real-time safe: no allocation, free, lock, log, clock, system call or panic. A callback moves
+//! Everything here but `priority` is real-time safe: no allocation, free, lock, log, clock, system call or panic. A callback moves
 //! what there is and counts the rest; what that means is for the worker to say. The memory of a ring is freed by
 //! whichever end goes last, and both ends are dropped off the callback thread.
 
+pub(crate) mod priority;
 mod sample;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -79,6 +80,8 @@ pub struct CaptureLine {
     pub rate: Hz,
     /// Channels; never 0.
     pub channels: u16,
+    /// Its signal is judged: it hears a room, which is never without any noise. A file may be.
+    pub is_judged: bool,
     /// The callback's counters.
     pub shared: Arc<CaptureShared>,
 }
@@ -90,7 +93,7 @@ pub fn capture(rate: Hz, channels: u16) -> (Capture, CaptureLine) {
     let (producer, consumer) = RingBuffer::new(frames(rate, CAPTURE_RING) * usize::from(channels));
     let shared = Arc::new(CaptureShared::default());
     let device = Capture { ring: producer, channels: usize::from(channels), shared: Arc::clone(&shared) };
-    (device, CaptureLine { ring: consumer, rate, channels, shared })
+    (device, CaptureLine { ring: consumer, rate, channels, is_judged: false, shared })
 }
 
 impl Capture {

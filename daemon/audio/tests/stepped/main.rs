@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
+mod devices;
+mod drift;
 mod heard;
 mod mute;
 mod pace;
@@ -337,7 +339,7 @@ fn a_stalled_microphone_is_noticed_and_taken_back() {
 }
 
 #[test]
-fn a_lost_loudspeaker_lets_the_reply_pass_unheard_and_comes_back() {
+fn b02_a_lost_loudspeaker_lets_the_reply_pass_unheard_and_comes_back() {
     let speaker = sim::Speaker::new(Hz::K48);
     let mut rig = Rig::new(Config::new(Source::Silence, Sink::Sim(speaker.clone())));
     rig.play(A, voice(MS(1_000), Hz::K24));

@@ -170,3 +170,26 @@ pub fn write_wav(path: &PathBuf, spec: hound::WavSpec, mono: &[i16]) {
     }
     writer.finalize().unwrap();
 }
+
+/// What was said of faults of devices that are open, faults and their ends, as `fault: …` and `well: …`.
+pub fn notes(rig: &Rig) -> Vec<String> {
+    rig.seen
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::DeviceFault { text, .. } => Some(format!("fault: {text}")),
+            Event::DeviceWell { text, .. } => Some(format!("well: {text}")),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What was said of devices that failed.
+pub fn losses(rig: &Rig) -> Vec<String> {
+    rig.seen
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::DeviceDown { text, .. } => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
+}
