@@ -371,8 +371,16 @@ impl<'a> Assembly<'a> {
                 floor: config.vad.level_floor,
             },
             echo: match config.audio.echo.mode {
+                EchoMode::Auto => audio::Echo::Auto { tail: config.audio.echo.tail },
+                EchoMode::Software => audio::Echo::Software,
+                EchoMode::Hardware => audio::Echo::Hardware,
                 EchoMode::Off => audio::Echo::Off,
                 EchoMode::HalfDuplex => audio::Echo::HalfDuplex { tail: config.audio.echo.tail },
+            },
+            cleaning: audio::Cleaning {
+                noise_suppression: config.audio.echo.noise_suppression,
+                gain_control: config.audio.echo.gain_control,
+                ..audio::Cleaning::default()
             },
             volume: config.audio.volume,
             preroll_max: config.engage.preroll,

@@ -372,7 +372,7 @@ impl Running {
                 info!("the microphone is {}", if muted { "off" } else { "on" });
                 self.feed(Input::Muted { muted });
             }
-            audio::Event::DeviceUp { text, .. } => info!("{text}"),
+            audio::Event::DeviceUp { text, .. } | audio::Event::Echo { text } => info!("{text}"),
             audio::Event::DeviceDown { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
         }

@@ -78,6 +78,7 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
         ),
         audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
         audio::Event::Muted(muted) => ("microphone.muted", json!({"muted": muted})),
+        audio::Event::Echo { text } => ("echo", json!({"text": text})),
         audio::Event::DeviceUp { direction, text } => {
             ("device.up", json!({"direction": format!("{direction:?}").to_lowercase(), "text": text}))
         }

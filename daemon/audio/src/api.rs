@@ -112,6 +112,11 @@ pub enum Event {
     Rate(u16),
     /// A [`Command::Mute`] holds: the microphone is off, or on, from here on. It comes after the last audio from before.
     Muted(bool),
+    /// What is done about echo has changed, or cannot do what it should.
+    Echo {
+        /// For a technician: what was measured, what is done, and where that is bad news what to do.
+        text: String,
+    },
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

@@ -64,6 +64,10 @@ counters! {
     events_dropped,
     /// Frames of microphone audio other than zero let out while muted. Stays 0.
     muted_leak,
+    /// Frames of echo reference (16 kHz) that were wanted before they were rendered, and so were silence.
+    far_starved,
+    /// Times the echo reference was put in place: once after a device was opened, and after a stall.
+    far_aligned,
     /// Times a device was opened.
     device_ups,
     /// Times a device failed, or could not be opened.

@@ -9,6 +9,7 @@ use units::{Frames, Hz};
 
 use crate::config::Channels;
 use crate::counters::Counters;
+use crate::far::Clock;
 use crate::dsp::resample::Resampler;
 use crate::dsp::{HOP, HOP_16K, HOP_24K, channels};
 use crate::playout::Playout;
@@ -182,6 +183,14 @@ impl Outlet {
         let unheard = shared.delay_frames.load(Relaxed) + self.resampler.delay();
         let out = Frames(shared.consumed.load(Relaxed).saturating_sub(unheard));
         self.base + Hz::K24.frames_in(out.span(self.line.rate)).0
+    }
+
+    /// What the device has done so far.
+    pub(crate) fn clock(&self) -> Clock {
+        let shared = &self.line.shared;
+        let taken = shared.consumed.load(Relaxed);
+        let moved = shared.health.frames.load(Relaxed);
+        Clock { moved, made_up: moved.saturating_sub(taken), rate: self.line.rate }
     }
 
     /// Adds what has been counted since the last call.

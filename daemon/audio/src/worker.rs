@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use units::Db;
 
 use crate::api::{Command, Direction, Event, EventSink};
-use crate::config::{Channels, Config, Echo};
+use crate::config::{Channels, Config};
 use crate::counters::Counters;
 use crate::device;
 use crate::device::supervise::{Change as DeviceChange, Supervisor};
@@ -18,6 +18,7 @@ use crate::dsp::fade::Ramp;
 use crate::dsp::level::Meter;
 use crate::dsp::vad::{Change as SpeechChange, Vad};
 use crate::dsp::{HOP_16K, HOP_24K};
+use crate::hearing::{EchoState, Hearing};
 use crate::line::{Intake, Load, Outlet, Void};
 use crate::outbox::Outbox;
 use crate::playout::{Audible, Change as PlayoutChange, Playout};
@@ -37,9 +38,7 @@ pub(crate) const VOLUME_MAX_DB: f32 = 12.0;
 pub(crate) struct Worker {
     microphone: Microphone,
     loudspeaker: Loudspeaker,
-    echo: Echo,
-    /// Half duplex: until when the microphone is zeroed.
-    deaf_until: Duration,
+    hearing: Hearing,
     levels_at: Duration,
     outbox: Outbox,
     counters: Counters,
@@ -119,8 +118,7 @@ impl Worker {
                 meter: Meter::default(),
                 trouble: Trouble::default(),
             },
-            echo: config.echo,
-            deaf_until: Duration::ZERO,
+            hearing: Hearing::new(config.echo, config.cleaning),
             levels_at: LEVELS_EVERY,
             outbox: Outbox::new(events),
             counters: Counters::default(),
@@ -201,6 +199,10 @@ impl Worker {
         &self.counters
     }
 
+    pub(crate) fn echo(&self) -> EchoState {
+        self.hearing.state()
+    }
+
     fn supervise(&mut self, now: Duration) {
         while let Some(change) = self.microphone.device.as_mut().and_then(|device| device.poll(now)) {
             self.microphone_changed(change);
@@ -212,6 +214,7 @@ impl Worker {
 
     fn microphone_changed(&mut self, change: DeviceChange<CaptureLine>) {
         let direction = Direction::Capture;
+        self.hearing.capture_changed();
         let microphone = &mut self.microphone;
         match change {
             DeviceChange::Up { line, text } => {
@@ -239,6 +242,7 @@ impl Worker {
 
     fn loudspeaker_changed(&mut self, now: Duration, change: DeviceChange<PlaybackLine>) {
         let direction = Direction::Playback;
+        self.hearing.playback_changed();
         let loudspeaker = &mut self.loudspeaker;
         match change {
             DeviceChange::Up { line, text } => {
@@ -280,9 +284,8 @@ impl Worker {
                 }
             });
         }
-        match self.echo {
-            Echo::HalfDuplex { tail } if playout.is_audible() => self.deaf_until = now + tail,
-            Echo::HalfDuplex { .. } | Echo::Off => {}
+        if playout.is_audible() {
+            self.hearing.audible(now);
         }
     }
 
@@ -294,13 +297,17 @@ impl Worker {
             return;
         };
         intake.read();
+        if let Output::Open(outlet) = &self.loudspeaker.output {
+            self.hearing.sync(outlet.clock());
+        }
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
-            if microphone.is_muted || now < self.deaf_until {
-                hop.fill(0.0);
+            if let Some(text) = self.hearing.hop(now, microphone.is_muted, &mut hop) {
+                self.outbox.push(Event::Echo { text });
             }
             self.counters.capture_hops += 1;
             microphone.hop(&hop, &mut self.outbox, &mut self.counters);
         }
+        self.hearing.steer(now);
     }
 
     fn feed(&mut self, now: Duration) {
@@ -316,6 +323,7 @@ impl Worker {
                         &mut self.counters,
                     );
                     outlet.push(&hop);
+                    self.hearing.played(&hop);
                 }
                 outlet.mark(load(&loudspeaker.playout));
             }
@@ -350,6 +358,7 @@ impl Worker {
         if let Output::Open(outlet) = &mut self.loudspeaker.output {
             outlet.count(counters);
         }
+        self.hearing.count(counters);
         counters.turns += 1;
         counters.playback_lost = self.loudspeaker.playout.lost();
         counters.playout_refused = self.loudspeaker.playout.refused();

@@ -11,7 +11,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("daemon/session", &["units", "serde_json", "tracing", "unicode-normalization"]),
     (
         "daemon/audio",
-        &["units", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "thiserror", "tracing"],
+        &[
+            "units", "aec3", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "sonora", "thiserror", "tracing",
+        ],
     ),
     ("hal", &["heapless", "rustix", "thiserror", "tokio", "tracing"]),
     (

@@ -20,20 +20,27 @@ pub(crate) trait Pump: Send {
 /// How many frames each 10 ms are, for rates that do not divide by 100 too.
 #[derive(Debug)]
 pub(crate) struct Cadence {
-    rate: Hz,
+    /// Millionths of a frame in a second.
+    step: u64,
     hops: u64,
     frames: u64,
 }
 
 impl Cadence {
     pub(crate) const fn new(rate: Hz) -> Self {
-        Self { rate, hops: 0, frames: 0 }
+        Self::skewed(rate, 0)
+    }
+
+    /// One that gives this many ppm more.
+    pub(crate) const fn skewed(rate: Hz, ppm: i32) -> Self {
+        let millionths = 1_000_000u64.saturating_add_signed(ppm as i64);
+        Self { step: rate.get() as u64 * millionths, hops: 0, frames: 0 }
     }
 
     /// Frames in the next 10 ms; never off by more than a frame in the sum.
     pub(crate) fn next(&mut self) -> usize {
         self.hops += 1;
-        let due = u64::from(self.rate.get()) * self.hops / 100;
+        let due = u64::try_from(u128::from(self.step) * u128::from(self.hops) / 100_000_000).unwrap_or(u64::MAX);
         let frames = due - self.frames;
         self.frames = due;
         usize::try_from(frames).unwrap_or(usize::MAX)
@@ -92,5 +99,12 @@ mod tests {
             let sum: usize = (0..100).map(|_| cadence.next()).sum();
             assert_eq!(sum, rate as usize);
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_fast_gives_more() {
+        let mut cadence = Cadence::skewed(Hz::K48, 100);
+        let sum: usize = (0..100_000).map(|_| cadence.next()).sum();
+        assert_eq!(sum, 48_004_800);
     }
 }

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use units::{Frames, Hz, Pcm};
 
+pub use super::air::Path;
 pub use super::voice::voice;
 
+use super::air::Air;
 use super::pump::{Cadence, Pump};
 use super::{Answer, DeviceError, Fault as Reported, Opened, Opener, Stream, at_once};
 use crate::dsp::resample::convert;
@@ -41,6 +43,10 @@ pub struct Microphone {
 struct Room {
     script: VecDeque<Sound>,
     fault: Fault,
+    /// How much faster its clock is than the stepper's, in ppm.
+    skew: i32,
+    /// The air to the loudspeaker that is heard.
+    air: Option<Arc<Mutex<Air>>>,
 }
 
 /// A piece of the script, at the microphone's rate.
@@ -106,6 +112,18 @@ impl Microphone {
         lock(&self.room).script.clear();
     }
 
+    /// Hears this loudspeaker, which must have its rate, from the next hop on. Another path replaces the first.
+    pub fn hears(&self, speaker: &Speaker, path: Path) {
+        let air = Arc::new(Mutex::new(Air::new(path, self.rate)));
+        lock(&speaker.tape).air = Some(Arc::clone(&air));
+        lock(&self.room).air = Some(air);
+    }
+
+    /// Delivers this many ppm more frames a second than its rate says, from the next time it is opened on.
+    pub fn skew(&self, ppm: i32) {
+        lock(&self.room).skew = ppm;
+    }
+
     /// Behaves like this from the next hop on. What is to be said waits while the microphone does not work.
     pub fn fault(&self, fault: Fault) {
         lock(&self.room).fault = fault;
@@ -127,11 +145,14 @@ impl Opener for Microphone {
         let ear = Ear {
             device,
             channels: usize::from(self.channels),
-            cadence: Cadence::new(self.rate),
+            cadence: Cadence::skewed(self.rate, lock(&self.room).skew),
             room: Arc::clone(&self.room),
             mono: Vec::new(),
             interleaved: Vec::new(),
         };
+        if let Some(air) = &lock(&self.room).air {
+            lock(air).begin();
+        }
         let text = format!("simulated microphone: {}, {} channels", self.rate, self.channels);
         at_once(Ok(Opened { line, stream: Stream::Pumped(Box::new(ear)), text }))
     }
@@ -168,8 +189,12 @@ impl Pump for Ear {
                 room.script.pop_front();
             }
         }
+        let (air, skew) = (room.air.clone(), room.skew);
         drop(room);
         self.mono.resize(frames, 0);
+        if let Some(air) = air {
+            lock(&air).hear(&mut self.mono, skew);
+        }
         self.interleaved.clear();
         for sample in &self.mono {
             self.interleaved.resize(self.interleaved.len() + self.channels, *sample);
@@ -189,6 +214,8 @@ pub struct Speaker {
 struct Tape {
     samples: VecDeque<i16>,
     fault: Fault,
+    /// The air to the microphone that hears it.
+    air: Option<Arc<Mutex<Air>>>,
 }
 
 /// What a [`Speaker`] remembers.
@@ -198,6 +225,9 @@ impl Tape {
     fn record(&mut self, samples: &[i16], rate: Hz) {
         let keep = usize::try_from(rate.frames_in(REMEMBERED).0).unwrap_or(usize::MAX);
         self.samples.extend(samples);
+        if let Some(air) = &self.air {
+            lock(air).send(samples);
+        }
         let excess = self.samples.len().saturating_sub(keep);
         self.samples.drain(..excess);
     }
