@@ -256,7 +256,9 @@ fn check(config: &Config) -> Result<(), StartError> {
     span("preroll_max", config.preroll_max, Duration::ZERO, ms(3_000), "0..=3000 ms")?;
     match config.echo {
         Echo::Off | Echo::Software | Echo::Hardware => Ok(()),
-        Echo::Auto { tail } | Echo::HalfDuplex { tail } => span("echo.tail", tail, Duration::ZERO, ms(2_000), "0..=2000 ms"),
+        Echo::Auto { tail } | Echo::HalfDuplex { tail } => {
+            span("echo.tail", tail, Duration::ZERO, ms(2_000), "0..=2000 ms")
+        }
     }
 }
 

@@ -76,6 +76,7 @@ pub(crate) struct Far {
     /// The difference of the clocks as far as it has been learned; it outlives the device.
     drift: f64,
     seed: u32,
+    is_starved: bool,
     counts: Counts,
 }
 
@@ -142,6 +143,7 @@ impl Far {
             lock: Lock::Open,
             drift: 0.0,
             seed: 1,
+            is_starved: false,
             counts: Counts::default(),
         }
     }
@@ -224,6 +226,7 @@ impl Far {
             }
             let there = self.ready.len().min(HOP_16K);
             hop.iter_mut().zip(self.ready.drain(..there)).for_each(|(to, from)| *to = from);
+            self.is_starved = there < HOP_16K;
             self.counts.starved += (HOP_16K - there) as u64;
         }
         for sample in &mut hop {
@@ -254,18 +257,20 @@ impl Far {
         (self.pushed as f64 - clock.at_24k(clock.moved) as f64) / 1.5
     }
 
-    /// How far what was taken last is ahead of what the device took last, in frames at 16 kHz.
-    fn lead(&self, clock: Clock) -> f64 {
-        self.ahead(clock) - self.ready.len() as f64 - self.waiting.len() as f64 / 1.5
+    /// How far the microphone is ahead of the loudspeaker's device: the reference of what it has heard, `unheard` frames of
+    /// which have yet to be taken, beside what the device took last. In frames at 16 kHz.
+    fn lead(&self, clock: Clock, unheard: f64) -> f64 {
+        unheard + self.ahead(clock) - self.ready.len() as f64 - self.waiting.len() as f64 / 1.5
     }
 
-    /// Holds the reference in place. Once a turn, after the hops of that turn were taken. Says whether it had to give
-    /// up its place, so that the canceller has to find the echo again.
-    pub(crate) fn steer(&mut self, now: Duration) -> bool {
+    /// Holds the reference in place. Once a turn, after the hops of that turn were taken; `unheard` is what the microphone
+    /// has delivered beyond them, in frames at 16 kHz. Says whether it had to give up its place, so that the canceller has
+    /// to find the echo again.
+    pub(crate) fn steer(&mut self, now: Duration, unheard: f64) -> bool {
         let Some(clock) = self.clock else {
             return false;
         };
-        let lead = self.lead(clock);
+        let lead = self.lead(clock, unheard);
         let correction = match &mut self.lock {
             Lock::Open => return false,
             Lock::Settling(mean) => {
@@ -299,13 +304,21 @@ impl Far {
     }
 
     fn steer_to(&mut self, correction: f64) {
-        let set = self.engine.as_adjustable().map(|engine| engine.set_resample_ratio_relative(1.0 + correction, true));
+        let set = self
+            .engine
+            .as_adjustable()
+            .map(|engine| engine.set_resample_ratio_relative(1.0 + correction, true));
         debug_assert!(matches!(set, Some(Ok(()))), "the engine is adjustable by 1 %");
     }
 
     /// How much faster the microphone's clock is than the loudspeaker's, in ppm.
     pub(crate) fn drift_ppm(&self) -> f64 {
         self.drift * 1e6
+    }
+
+    /// Whether the last hop taken was not all there: what the microphone hears is not what was to be heard.
+    pub(crate) const fn is_starved(&self) -> bool {
+        self.is_starved
     }
 
     pub(crate) const fn counts(&self) -> Counts {

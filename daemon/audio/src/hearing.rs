@@ -8,7 +8,7 @@ use units::Db;
 
 use crate::config::{Cleaning, Echo};
 use crate::counters::Counters;
-use crate::dsp::echo::gauge::Gauge;
+use crate::dsp::echo::gauge::{Gauge, Reading};
 use crate::dsp::echo::policy::{Choice, Policy, Stance};
 use crate::dsp::echo::{Canceller, canceller};
 use crate::dsp::{HOP_16K, HOP_24K};
@@ -112,6 +112,11 @@ impl Hearing {
         let mut news = None;
         if let Some(measuring) = &mut self.measuring {
             let far = measuring.far.take();
+            if measuring.far.is_starved() {
+                // The loudspeaker stands still, and the canceller takes away what is not there.
+                measuring.gauge.reset();
+                self.policy.reset();
+            }
             if !is_muted {
                 let mut cleaned = *hop;
                 if let Some(canceller) = &mut measuring.canceller {
@@ -120,7 +125,7 @@ impl Hearing {
                     measuring.delay = canceller.delay().or(measuring.delay);
                 }
                 if measuring.gauge.push(&far, hop, &cleaned) {
-                    news = self.policy.judge(&measuring.gauge.reading());
+                    news = self.policy.judge(&measuring.reading());
                 }
                 match self.policy.stance() {
                     Stance::Guard | Stance::Cancel | Stance::HalfDuplex => *hop = cleaned,
@@ -138,9 +143,10 @@ impl Hearing {
         news
     }
 
-    /// Holds the reference in place; once a turn, after the last [`Hearing::hop`].
-    pub(crate) fn steer(&mut self, now: Duration) {
-        if self.measuring.as_mut().is_some_and(|measuring| measuring.far.steer(now)) {
+    /// Holds the reference in place; once a turn, after the last [`Hearing::hop`]. `unheard` is what the microphone has
+    /// delivered beyond it, in frames at 16 kHz.
+    pub(crate) fn steer(&mut self, now: Duration, unheard: f64) {
+        if self.measuring.as_mut().is_some_and(|measuring| measuring.far.steer(now, unheard)) {
             self.forget();
         }
     }
@@ -158,17 +164,22 @@ impl Hearing {
         let Some(measuring) = &self.measuring else {
             return EchoState::default();
         };
-        let reading = measuring.gauge.reading();
+        let reading = measuring.reading();
         #[expect(clippy::cast_possible_truncation, reason = "three digits before the point")]
         let drift_ppm = measuring.far.drift_ppm() as f32;
-        let delay = measuring.delay.or(reading.likeness.map(|_| reading.delay));
-        EchoState { delay, erl: reading.erl, erle: reading.erle, drift_ppm }
+        EchoState { delay: reading.delay, erl: reading.erl, erle: reading.erle, drift_ppm }
     }
 }
 
 impl Measuring {
     fn new(canceller: Option<Box<dyn Canceller>>) -> Self {
         Self { far: Far::new(), canceller, gauge: Gauge::new(), delay: None }
+    }
+
+    /// What is measured, with the delay from the canceller where it has found one.
+    fn reading(&self) -> Reading {
+        let reading = self.gauge.reading();
+        Reading { delay: self.delay.or(reading.delay), ..reading }
     }
 
     fn forget(&mut self) {

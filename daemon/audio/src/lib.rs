@@ -78,5 +78,5 @@ pub use counters::Counters;
 pub use device::list::{DeviceInfo, FormatRange, devices};
 pub use device::{DeviceError, sim};
 pub use dsp::resample::convert;
-pub use hearing::EchoState;
 pub use engine::{COMMANDS_MAX, Engine, Handle, StartError, Stepper, Unstopped};
+pub use hearing::EchoState;

@@ -9,9 +9,9 @@ use units::{Frames, Hz};
 
 use crate::config::Channels;
 use crate::counters::Counters;
-use crate::far::Clock;
 use crate::dsp::resample::Resampler;
 use crate::dsp::{HOP, HOP_16K, HOP_24K, channels};
+use crate::far::Clock;
 use crate::playout::Playout;
 use crate::rt::{CaptureLine, PlaybackLine};
 
@@ -81,6 +81,12 @@ impl Intake {
         let hop = <[f32; HOP_16K]>::try_from(self.ready.get(..HOP_16K)?).ok()?;
         self.ready.drain(..HOP_16K);
         Some(hop)
+    }
+
+    /// What the device has delivered beyond the last hop, in frames at 16 kHz.
+    pub(crate) fn unheard(&self) -> f64 {
+        let frames = self.line.ring.slots() / usize::from(self.line.channels) + self.resampler.waiting();
+        frames as f64 * 16_000.0 / f64::from(self.line.rate.get()) + self.ready.len() as f64
     }
 
     /// Drops everything on its way through.

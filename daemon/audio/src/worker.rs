@@ -307,7 +307,8 @@ impl Worker {
             self.counters.capture_hops += 1;
             microphone.hop(&hop, &mut self.outbox, &mut self.counters);
         }
-        self.hearing.steer(now);
+        let unheard = microphone.intake.as_ref().map_or(0.0, Intake::unheard);
+        self.hearing.steer(now, unheard);
     }
 
     fn feed(&mut self, now: Duration) {

@@ -12,7 +12,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "daemon/audio",
         &[
-            "units", "aec3", "alsa", "cpal", "earshot", "hound", "rtrb", "rubato", "sonora", "thiserror", "tracing",
+            "units",
+            "aec3",
+            "alsa",
+            "cpal",
+            "earshot",
+            "hound",
+            "rtrb",
+            "rubato",
+            "sonora",
+            "thiserror",
+            "tracing",
         ],
     ),
     ("hal", &["heapless", "rustix", "thiserror", "tokio", "tracing"]),

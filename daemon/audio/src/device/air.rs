@@ -33,8 +33,10 @@ pub(super) struct Air {
     rate: Hz,
     /// Delay in frames and gain of each way.
     ways: Vec<(usize, f32)>,
-    /// What left the loudspeaker, oldest first, and the position of its first frame.
+    /// What left the loudspeaker, newest first.
     sent: VecDeque<f32>,
+    /// What comes of it by all ways, and the position of its first frame.
+    arriving: VecDeque<f32>,
     first: u64,
     /// Where the microphone is, in frames of the loudspeaker's clock; `None` before its first.
     at: Option<f64>,
@@ -43,15 +45,20 @@ pub(super) struct Air {
 impl Air {
     pub(super) fn new(path: Path, rate: Hz) -> Self {
         let ways = ways(path, rate);
-        Self { path, rate, ways, sent: VecDeque::with_capacity(KEPT), first: 0, at: None }
+        Self { path, rate, ways, sent: VecDeque::new(), arriving: VecDeque::new(), first: 0, at: None }
     }
 
     /// What leaves the loudspeaker in the next 10 ms.
     pub(super) fn send(&mut self, samples: &[i16]) {
-        let excess = (self.sent.len() + samples.len()).saturating_sub(KEPT);
-        self.sent.drain(..excess.min(self.sent.len()));
+        for sample in samples {
+            self.sent.push_front(f32::from(*sample));
+            let frame = |ago: usize| self.sent.get(ago).copied().unwrap_or(0.0);
+            self.arriving.push_back(self.ways.iter().map(|(ago, gain)| gain * frame(*ago)).sum());
+        }
+        self.sent.truncate(KEPT);
+        let excess = self.arriving.len().saturating_sub(KEPT);
+        self.arriving.drain(..excess);
         self.first += excess as u64;
-        self.sent.extend(samples.iter().map(|sample| f32::from(*sample)));
     }
 
     /// The microphone is another: it begins where the loudspeaker is.
@@ -60,15 +67,19 @@ impl Air {
     }
 
     /// Adds what the microphone hears in its next frames. `ppm` is how much faster its clock is.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "within the second that is kept")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "within the second that is kept"
+    )]
     pub(super) fn hear(&mut self, mono: &mut [i16], ppm: i32) {
         let delay = self.path.delay.as_secs_f64() * f64::from(self.rate.get());
-        let mut at = self.at.unwrap_or((self.first + self.sent.len() as u64) as f64 - delay);
+        let mut at = self.at.unwrap_or((self.first + self.arriving.len() as u64) as f64 - delay);
         let step = 1e6 / (1e6 + f64::from(ppm));
         for sample in mono {
             let whole = at.floor();
             let part = (at - whole) as f32;
-            let [a, b, c, d] = [-1, 0, 1, 2].map(|next| self.sum(whole as i64 + next));
+            let [a, b, c, d] = [-1, 0, 1, 2].map(|next| self.arrived(whole as i64 + next));
             // Catmull-Rom: what it adds at speech frequencies is 60 dB down at 48 kHz.
             let curve = (-a + 3.0 * b - 3.0 * c + d) * part + (2.0 * a - 5.0 * b + 4.0 * c - d);
             let heard = b + 0.5 * part * (c - a + part * curve);
@@ -78,16 +89,10 @@ impl Air {
         self.at = Some(at);
     }
 
-    /// All ways' sum at one frame of the direct way.
-    fn sum(&self, at: i64) -> f32 {
-        let Ok(at) = u64::try_from(at) else {
-            return 0.0;
-        };
-        let frame = |ago: usize| {
-            let index = at.checked_sub(self.first)?.checked_sub(ago as u64)?;
-            self.sent.get(usize::try_from(index).ok()?).copied()
-        };
-        self.ways.iter().map(|(ago, gain)| gain * frame(*ago).unwrap_or(0.0)).sum()
+    /// All ways' sum at one frame of the loudspeaker's clock; silence beyond the second that is kept.
+    fn arrived(&self, at: i64) -> f32 {
+        let index = u64::try_from(at).ok().and_then(|at| usize::try_from(at.checked_sub(self.first)?).ok());
+        index.and_then(|index| self.arriving.get(index).copied()).unwrap_or(0.0)
     }
 }
 

@@ -40,7 +40,8 @@ impl Cadence {
     /// Frames in the next 10 ms; never off by more than a frame in the sum.
     pub(crate) fn next(&mut self) -> usize {
         self.hops += 1;
-        let due = u64::try_from(u128::from(self.step) * u128::from(self.hops) / 100_000_000).unwrap_or(u64::MAX);
+        let due =
+            u64::try_from(u128::from(self.step) * u128::from(self.hops) / 100_000_000).unwrap_or(u64::MAX);
         let frames = due - self.frames;
         self.frames = due;
         usize::try_from(frames).unwrap_or(usize::MAX)

@@ -39,7 +39,7 @@ pub(crate) struct Reading {
     /// How much loud far-end there has been.
     pub(crate) loud: Duration,
     /// How long after the far-end its echo comes, to 10 ms; meaningful where `likeness` is high.
-    pub(crate) delay: Duration,
+    pub(crate) delay: Option<Duration>,
     /// How alike far-end and microphone are at that delay.
     pub(crate) likeness: Option<f32>,
     /// How alike far-end and what is left are.
@@ -56,6 +56,8 @@ pub(crate) struct Gauge {
     near: Row,
     out: Row,
     hops: usize,
+    /// The delay in hops.
+    lag: usize,
     sorted: Vec<f32>,
     reading: Reading,
 }
@@ -69,6 +71,7 @@ impl Gauge {
             near: [FLOOR; HOPS],
             out: [FLOOR; HOPS],
             hops: 0,
+            lag: 0,
             sorted: Vec::with_capacity(HOPS),
             reading: Reading::default(),
         }
@@ -80,6 +83,7 @@ impl Gauge {
         self.near = [FLOOR; HOPS];
         self.out = [FLOOR; HOPS];
         self.hops = 0;
+        self.lag = 0;
         self.reading = Reading::default();
     }
 
@@ -117,14 +121,14 @@ impl Gauge {
                 .max_by(|a, b| a.1.total_cmp(&b.1));
             reading.likeness = best.map(|(_, likeness)| likeness);
             let lag = best.map_or(0, |(lag, _)| lag);
-            reading.delay = HOP * u32::try_from(lag).unwrap_or(0);
+            reading.delay = Some(HOP * u32::try_from(lag).unwrap_or(0));
+            self.lag = lag;
             // What is left comes up to two hops later: the canceller's own delay.
             reading.residual = (lag..lag + 3).filter_map(|lag| alike(&self.out, lag)).reduce(f32::max);
         } else {
             (reading.likeness, reading.residual) = (None, None);
         }
-        let lag = usize::try_from(reading.delay.as_millis() / HOP.as_millis()).unwrap_or(0);
-        self.distances(known, lag);
+        self.distances(known, self.lag);
     }
 
     /// Reads how far the rows are apart where the far-end of `lag` hops before was loud.
@@ -219,7 +223,7 @@ mod tests {
         let far = syllables(400, 7);
         let echo = |n: usize| far[n.saturating_sub(12)] - 10.0;
         let reading = read(&far, echo, |n| echo(n) - 25.0);
-        assert_eq!(reading.delay, HOP * 12);
+        assert_eq!(reading.delay, Some(HOP * 12));
         assert!(reading.likeness.unwrap() > 0.95, "{reading:?}");
         assert!((reading.erl.unwrap().0 - 10.0).abs() < 1.5, "{reading:?}");
         assert!((reading.erle.unwrap().0 - 25.0).abs() < 6.0, "{reading:?}");

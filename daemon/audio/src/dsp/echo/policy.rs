@@ -45,7 +45,7 @@ pub(crate) const GUARD_MAX: Duration = Duration::from_secs(3);
 /// Loud far-end after which a microphone that hears nothing of it is taken for one that never will.
 const NO_ECHO_AFTER: Duration = Duration::from_secs(6);
 
-/// Loud far-end that half duplex lasts at least, and a canceller that fails is given at least.
+/// Loud far-end that half duplex lasts at least.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Levels of far-end and microphone are as alike as this where there is an echo, and less where there is none: two voices
@@ -88,11 +88,15 @@ impl Policy {
         self.stance
     }
 
-    /// The devices are others, or the canceller has lost its place: everything is open again.
+    /// The devices are others, or the canceller has lost its place: everything is open again. Half duplex by measure stays
+    /// until the measure is better.
     pub(crate) const fn reset(&mut self) {
-        let said = self.said;
+        let (said, stance) = (self.said, self.stance);
         *self = Self::new(self.choice);
         self.said = said;
+        if matches!((self.choice, stance), (Choice::Measured, Stance::HalfDuplex)) {
+            self.stance = stance;
+        }
     }
 
     /// Decides by a reading; a sentence for the technician where that changes something.
@@ -119,11 +123,13 @@ impl Policy {
             Stance::Cancel if passed >= NO_ECHO_AFTER && hears_none && !self.has_echo => {
                 self.take(Stance::Through, reading)
             }
-            Stance::Cancel if passed >= PATIENCE && useless(reading) && is_left => {
+            Stance::Cancel if passed >= GUARD_MAX && useless(reading) && is_left => {
                 self.take(Stance::HalfDuplex, reading)
             }
             Stance::Through if self.has_echo => self.take(Stance::Guard, reading),
-            Stance::HalfDuplex if passed >= PATIENCE && converged(reading) => self.take(Stance::Cancel, reading),
+            Stance::HalfDuplex if passed >= PATIENCE && converged(reading) && !is_left => {
+                self.take(Stance::Cancel, reading)
+            }
             Stance::Guard | Stance::Cancel | Stance::Through | Stance::HalfDuplex => None,
         }
         .and_then(|said| self.say(said, reading))
@@ -165,11 +171,12 @@ impl Policy {
         }
         let erl = reading.erl.map_or(0.0, |erl| erl.0);
         let erle = reading.erle.map_or(0.0, |erle| erle.0);
-        let delay = reading.delay.as_millis();
+        let back =
+            reading.delay.map_or_else(|| "at once".into(), |delay| format!("{} ms later", delay.as_millis()));
         Some(match said {
             Said::Nothing => return None,
             Said::Cancelled => format!(
-                "echo is cancelled in software: {erle:.0} dB taken away from what comes back {delay} ms later, {erl:.0} dB below \
+                "echo is cancelled in software: {erle:.0} dB taken away from what comes back {back}, {erl:.0} dB below \
                  the loudspeaker; interrupting by voice works"
             ),
             Said::NoEcho => format!(
@@ -178,7 +185,7 @@ impl Policy {
                 reading.likeness.unwrap_or(0.0)
             ),
             Said::Useless => format!(
-                "echo is not cancelled: of what comes back {delay} ms later, {erl:.0} dB below the loudspeaker, only {erle:.0} dB \
+                "echo is not cancelled: of what comes back {back}, {erl:.0} dB below the loudspeaker, only {erle:.0} dB \
                  could be taken away; {} Turn the loudspeaker down, or away from the microphone",
                 match self.choice {
                     Choice::Software => "the daemon may interrupt itself.",
@@ -187,7 +194,7 @@ impl Policy {
                 }
             ),
             Said::NotCancelled => format!(
-                "the device does not cancel its echo: it comes back {delay} ms later, {erl:.0} dB below the loudspeaker; \
+                "the device does not cancel its echo: it comes back {back}, {erl:.0} dB below the loudspeaker; \
                  audio.echo.mode \"auto\" would cancel it"
             ),
         })
@@ -211,7 +218,7 @@ mod tests {
     fn reading(loud_s: u64, likeness: f32, residual: f32, erle: f32) -> Reading {
         Reading {
             loud: Duration::from_secs(loud_s),
-            delay: Duration::from_millis(40),
+            delay: Some(Duration::from_millis(40)),
             likeness: Some(likeness),
             residual: Some(residual),
             erl: Some(Db(10.0)),
