@@ -301,11 +301,12 @@ impl Worker {
             self.hearing.sync(outlet.clock());
         }
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
-            if let Some(text) = self.hearing.hop(now, microphone.is_muted, &mut hop) {
+            let found = self.hearing.hop(now, microphone.is_muted, &mut hop);
+            if let Some(text) = found.news {
                 self.outbox.push(Event::Echo { text });
             }
             self.counters.capture_hops += 1;
-            microphone.hop(&hop, &mut self.outbox, &mut self.counters);
+            microphone.hop(&hop, found.is_echo, &mut self.outbox, &mut self.counters);
         }
         let unheard = microphone.intake.as_ref().map_or(0.0, Intake::unheard);
         self.hearing.steer(now, unheard);
@@ -392,9 +393,10 @@ impl Microphone {
         self.vad.reset()
     }
 
-    fn hop(&mut self, hop: &[f32; HOP_16K], outbox: &mut Outbox, counters: &mut Counters) {
+    /// Takes a hop; where it `is_echo`, nobody speaks in it.
+    fn hop(&mut self, hop: &[f32; HOP_16K], is_echo: bool, outbox: &mut Outbox, counters: &mut Counters) {
         self.meter.add(hop);
-        if let Some(change) = self.vad.push(hop) {
+        if let Some(change) = self.vad.push(if is_echo { &[0.0; HOP_16K] } else { hop }) {
             outbox.push(speech(change));
         }
         if !self.is_muted {

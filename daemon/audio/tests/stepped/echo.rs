@@ -26,7 +26,9 @@ fn words() -> Pcm {
 fn at_peak(samples: &[i16], rate: Hz) -> Pcm {
     let peak = samples.iter().map(|sample| f32::from(*sample).abs()).fold(1.0, f32::max);
     let scale = 16_384.0 / peak;
-    Pcm::new(rate, samples.iter().map(|sample| (f32::from(*sample) * scale) as i16).collect::<Vec<i16>>())
+    #[expect(clippy::cast_possible_truncation, reason = "scaled to half of full scale")]
+    let scaled: Vec<i16> = samples.iter().map(|sample| (f32::from(*sample) * scale) as i16).collect();
+    Pcm::new(rate, scaled)
 }
 
 /// A microphone that hears the loudspeaker.
@@ -110,7 +112,6 @@ fn b29_it_does_not_interrupt_itself_however_loud_its_echo() {
         );
         let removed = room.removed(Duration::from_secs(10)) + f64::from(gain);
         assert!(removed > 30.0, "at {gain} dB: {removed:.1} dB");
-        println!("at {gain} dB: {removed:.1} dB removed, {:?}", room.rig.handle.echo());
         assert_eq!(room.rig.handle.counters().far_starved, 0);
         assert_eq!(room.rig.handle.counters().far_aligned, 1);
     }
@@ -126,7 +127,6 @@ fn b30_the_first_seconds_of_the_first_reply_are_not_taken_for_speech() {
     let loudest = out.chunks(160).map(level).fold(0.0, f64::max);
     assert!(loudest < 327.0, "{loudest}");
     let opened = out.chunks(160).position(|hop| hop.iter().any(|sample| *sample != 0)).unwrap();
-    println!("listened to after {} ms, loudest hop {loudest:.0}", opened * 10);
     assert!((20..=150).contains(&opened), "the canceller needs its time, and no more: {opened} hops");
 }
 
@@ -148,7 +148,6 @@ fn a_person_who_interrupts_at_the_level_of_the_echo_is_heard_within_300_ms() {
         caught = room.rig.count(started);
     }
     times.sort();
-    println!("{} of 20 heard, {times:?}", times.len());
     assert!(times.iter().filter(|time| **time <= MS(300)).count() >= 19, "{times:?}");
 }
 
@@ -159,7 +158,6 @@ fn two_clocks_100_ppm_apart_are_held_together() {
         room.reply(Duration::from_secs(120));
         let state = room.rig.handle.echo();
         let removed = room.removed(Duration::from_secs(20)) - 6.0;
-        println!("{ppm} ppm: {removed:.1} dB removed, {state:?}");
         assert!((state.drift_ppm - ppm as f32).abs() < 10.0, "{state:?}");
         assert!(removed > 30.0, "{removed:.1} dB");
         assert_eq!(room.rig.count(started), 0, "{:?}", room.said());
@@ -171,6 +169,8 @@ fn two_clocks_100_ppm_apart_are_held_together() {
 #[test]
 fn the_reference_finds_its_place_again_when_a_device_comes_back() {
     let mut room = Room::new(AUTO, Some(path(0.0)), 50);
+    // The drift is learned in silence, and not forgotten with the device.
+    room.rig.run(Duration::from_secs(40));
     room.reply(Duration::from_secs(5));
     for round in 0..2 {
         let fault = if round == 0 { sim::Fault::Stalled } else { sim::Fault::Gone };
@@ -185,7 +185,6 @@ fn the_reference_finds_its_place_again_when_a_device_comes_back() {
         room.rig.run(MS(2_500));
         room.reply(Duration::from_secs(6));
         let removed = room.removed(MS(3_000));
-        println!("{fault:?}: {removed:.1} dB removed, {:?}", room.rig.handle.counters().far_aligned);
         assert!(removed > 25.0, "{fault:?}: {removed:.1} dB");
         assert_eq!(room.rig.count(started), 0, "{fault:?}: {:?}", room.rig.when(started));
     }
@@ -217,12 +216,11 @@ fn where_there_is_no_echo_the_microphone_is_passed_through_until_there_is_one() 
 #[test]
 fn an_echo_that_cannot_be_cancelled_makes_it_half_duplex_until_it_can() {
     // Its clock is too far off for any correction.
-    let mut room = Room::new(AUTO, Some(path(0.0)), 5_000);
+    let mut room = Room::new(AUTO, Some(path(0.0)), -5_000);
     room.reply(Duration::from_secs(40));
     let failed =
         |event: &Event| matches!(event, Event::Echo { text } if text.starts_with("echo is not cancelled"));
     let told = room.rig.when(failed).expect("it is told");
-    println!("told at {told:?}, {} starts", room.rig.count(started));
     let late = room.rig.seen.iter().filter(|(at, event)| *at > told && started(event)).count();
     assert_eq!(late, 0, "{:?}", room.said());
     assert!(told < Duration::from_secs(12), "{told:?}");

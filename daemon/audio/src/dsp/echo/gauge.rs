@@ -110,6 +110,15 @@ impl Gauge {
         self.reading
     }
 
+    /// How far what is left is below the microphone, over the last 30 ms. High where an echo is all there is.
+    pub(crate) fn just_taken(&self) -> f32 {
+        let recent = |row: &Row| {
+            let levels = (1..=3).filter_map(|back| row.get((self.hops + HOPS - back) % HOPS));
+            levels.fold(FLOOR, |loudest, level| loudest.max(*level))
+        };
+        recent(&self.near) - recent(&self.out)
+    }
+
     fn look(&mut self) {
         let known = self.hops.min(HOPS);
         let loud = self.far.iter().filter(|level| **level > LOUD).count();
