@@ -19,7 +19,8 @@ use units::{Hz, Pcm, UtteranceId};
 const LEAD: Duration = Duration::from_millis(25);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let [far, mic, cleaned, echo, canceller] = arguments.as_slice() else {
         return Err("usage: echo_path FAR.wav MIC.wav CLEANED.wav auto|software|off long|stock".into());
     };
