@@ -381,7 +381,9 @@ impl Running {
                 self.on_muted(muted);
                 self.feed(Input::Muted { muted });
             }
-            audio::Event::DeviceUp { text, .. } | audio::Event::DeviceWell { text, .. } => info!("{text}"),
+            audio::Event::DeviceUp { text, .. }
+            | audio::Event::DeviceWell { text, .. }
+            | audio::Event::Echo { text } => info!("{text}"),
             audio::Event::DeviceDown { text, .. } | audio::Event::DeviceFault { text, .. } => warn!("{text}"),
             audio::Event::Mic(_) | audio::Event::Levels { .. } => {}
         }

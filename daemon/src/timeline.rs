@@ -79,6 +79,7 @@ fn audio_record(event: &audio::Event) -> Option<(&'static str, Value)> {
         audio::Event::Rate(percent) => ("playout.rate", json!({"percent": percent})),
         audio::Event::Muted(muted) => ("microphone.muted", json!({"muted": muted})),
         audio::Event::Recording(on) => ("audio.recording", json!({"on": on})),
+        audio::Event::Echo { text } => ("echo", json!({"text": text})),
         audio::Event::DeviceUp { direction, text } => ("device.up", of_device(*direction, text)),
         audio::Event::DeviceDown { direction, text } => ("device.down", of_device(*direction, text)),
         audio::Event::DeviceFault { direction, text } => ("device.fault", of_device(*direction, text)),

@@ -122,6 +122,11 @@ pub enum Event {
     Muted(bool),
     /// A recording for diagnosis has begun, or ended because it cannot go on.
     Recording(bool),
+    /// What is done about echo has changed, or cannot do what it should.
+    Echo {
+        /// For a technician: what was measured, what is done, and where that is bad news what to do.
+        text: String,
+    },
     /// A device was opened.
     DeviceUp {
         /// Capture or playback.

@@ -65,11 +65,55 @@ pub enum Echo {
     /// Nothing: headphones, or a device that cancels by itself.
     #[default]
     Off,
+    /// What [`Echo::Software`] does as long as that works. Where the microphone hears nothing of the loudspeaker it is
+    /// passed through; where the echo cannot be cancelled it is half duplex until it can. [`Event::Echo`] says what was
+    /// measured and chosen, each time it changes.
+    ///
+    /// [`Event::Echo`]: crate::Event::Echo
+    Auto {
+        /// As in half duplex.
+        tail: Duration,
+    },
+    /// The echo is cancelled. Until the canceller knows the room, for 3 s of loud reply at most, the microphone is zeroed
+    /// while an utterance is audible; from then on barge-in works.
+    Software,
+    /// Nothing is done, as the device cancels its echo; [`Event::Echo`] says so if it does not.
+    ///
+    /// [`Event::Echo`]: crate::Event::Echo
+    Hardware,
     /// While an utterance is audible, and this long after, the microphone is zeroed. Barge-in is impossible.
     HalfDuplex {
         /// How long the room rings on; 0 ..= 2 s. 300 ms suits a small room and 50 ms of device delay.
         tail: Duration,
     },
+}
+
+/// How the echo is cancelled, where it is, and what else is done there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cleaning {
+    /// Which canceller.
+    pub canceller: Canceller,
+    /// Steady noise is lowered by 12 dB behind it, which costs 6 ms and 15 us a hop.
+    pub noise_suppression: bool,
+    /// The level of speech is evened out behind that. Speech recognition needs none, and the residual is lifted too.
+    pub gain_control: bool,
+}
+
+impl Default for Cleaning {
+    fn default() -> Self {
+        Self { canceller: Canceller::default(), noise_suppression: true, gain_control: false }
+    }
+}
+
+/// Which canceller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Canceller {
+    /// WebRTC's, with a filter of 160 ms.
+    #[default]
+    LongRoom,
+    /// WebRTC's as it is, with a filter of 52 ms: to compare with.
+    #[cfg(feature = "sonora")]
+    Stock,
 }
 
 /// When near-end audio counts as speech.
@@ -125,6 +169,8 @@ pub struct Config {
     pub vad: Vad,
     /// The echo policy.
     pub echo: Echo,
+    /// How echo is cancelled.
+    pub cleaning: Cleaning,
     /// Gain of playout; -100 ..= 12 dB.
     pub volume: Db,
     /// How much audio from before [`Command::UplinkOpen`](crate::Command::UplinkOpen) is kept in memory; 0 ..= 3 s.
@@ -149,6 +195,7 @@ impl Config {
             monitor_allowed: false,
             vad: Vad::default(),
             echo: Echo::default(),
+            cleaning: Cleaning::default(),
             volume: Db(0.0),
             preroll_max: Duration::from_secs(3),
             muted: false,

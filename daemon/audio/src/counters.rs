@@ -66,6 +66,10 @@ counters! {
     muted_leak,
     /// Hops of a recording dropped because the disk was 2 s behind.
     recording_dropped,
+    /// Frames of echo reference (16 kHz) that were wanted before they were rendered, and so were silence.
+    far_starved,
+    /// Times the echo reference was put in place: once after a device was opened, and after a stall.
+    far_aligned,
     /// Times a device was opened.
     device_ups,
     /// Times a device failed, or could not be opened.

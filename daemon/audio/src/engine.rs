@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::api::{Command, EventSink};
 use crate::config::{Config, Echo};
 use crate::counters::{Counters, Live};
+use crate::hearing::EchoState;
 use crate::worker::{Pacing, VOLUME_MAX_DB, VOLUME_MIN_DB, Worker};
 
 /// Commands that can wait for the worker: 20 s of reply audio in 20 ms pieces arriving within one hop, and room.
@@ -65,11 +66,12 @@ impl Engine {
         let (shared, commands) = Shared::new();
         let handle = Handle { shared: Arc::clone(&shared) };
         let (ended, done) = mpsc::sync_channel(1);
-        let mut worker = Worker::new(config, Pacing::Threads, Box::new(events));
         thread::Builder::new()
             .name("audio".into())
             .spawn(move || {
                 tracing::info!("{}", crate::rt::priority::ask());
+                // Made here: a canceller of echo does not change threads.
+                let mut worker = Worker::new(config, Pacing::Threads, Box::new(events));
                 run(&mut worker, &shared, &commands);
                 // Whoever has waited for the end finds no command taken after it, and no event sent.
                 drop((worker, commands));
@@ -116,11 +118,16 @@ fn turn(worker: &mut Worker, shared: &Shared, commands: &Receiver<Command>, now:
     worker.turn(now);
     shared.is_muted.store(worker.is_muted(), Relaxed);
     shared.live.store(worker.counters());
+    // Whoever reads it holds it for a copy; the next turn brings the next state.
+    if let Ok(mut echo) = shared.echo.try_lock() {
+        *echo = worker.echo();
+    }
 }
 
 struct Shared {
     commands: SyncSender<Command>,
     live: Live,
+    echo: std::sync::Mutex<EchoState>,
     is_muted: AtomicBool,
     stop: AtomicBool,
     /// Where the thread says that it has ended; `None` when there is no thread, or it has been waited for.
@@ -133,6 +140,7 @@ impl Shared {
         let shared = Self {
             commands: sender,
             live: Live::default(),
+            echo: std::sync::Mutex::default(),
             is_muted: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             done: std::sync::Mutex::new(None),
@@ -162,6 +170,12 @@ impl Handle {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shared.live.load()
+    }
+
+    /// The echo as it was measured last; nothing where it is not measured. Waits for a copy at most.
+    #[must_use]
+    pub fn echo(&self) -> EchoState {
+        self.shared.echo.lock().map_or_else(|_| EchoState::default(), |echo| *echo)
     }
 
     /// Whether the microphone is off, as of the worker's last turn. Never waits.
@@ -242,8 +256,10 @@ fn check(config: &Config) -> Result<(), StartError> {
     number("volume", config.volume.0, VOLUME_MIN_DB, VOLUME_MAX_DB, "-100..=12 dB")?;
     span("preroll_max", config.preroll_max, Duration::ZERO, ms(3_000), "0..=3000 ms")?;
     match config.echo {
-        Echo::Off => Ok(()),
-        Echo::HalfDuplex { tail } => span("echo.tail", tail, Duration::ZERO, ms(2_000), "0..=2000 ms"),
+        Echo::Off | Echo::Software | Echo::Hardware => Ok(()),
+        Echo::Auto { tail } | Echo::HalfDuplex { tail } => {
+            span("echo.tail", tail, Duration::ZERO, ms(2_000), "0..=2000 ms")
+        }
     }
 }
 

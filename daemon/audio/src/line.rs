@@ -13,6 +13,7 @@ use crate::device::note::Note;
 use crate::device::signal::Signal;
 use crate::dsp::resample::Resampler;
 use crate::dsp::{HOP, HOP_16K, HOP_24K, channels};
+use crate::far::Clock;
 use crate::playout::Playout;
 use crate::rt::{CaptureLine, PlaybackLine};
 
@@ -93,6 +94,12 @@ impl Intake {
         let hop = <[f32; HOP_16K]>::try_from(self.ready.get(..HOP_16K)?).ok()?;
         self.ready.drain(..HOP_16K);
         Some(hop)
+    }
+
+    /// What the device has delivered beyond the last hop, in frames at 16 kHz.
+    pub(crate) fn unheard(&self) -> f64 {
+        let frames = self.line.ring.slots() / usize::from(self.line.channels) + self.resampler.waiting();
+        frames as f64 * 16_000.0 / f64::from(self.line.rate.get()) + self.ready.len() as f64
     }
 
     /// Drops everything on its way through.
@@ -198,6 +205,14 @@ impl Outlet {
         let unheard = shared.delay_frames.load(Relaxed) + self.resampler.delay();
         let out = Frames(shared.consumed.load(Relaxed).saturating_sub(unheard));
         self.base + Hz::K24.frames_in(out.span(self.line.rate)).0
+    }
+
+    /// What the device has done so far.
+    pub(crate) fn clock(&self) -> Clock {
+        let shared = &self.line.shared;
+        let taken = shared.consumed.load(Relaxed);
+        let moved = shared.health.frames.load(Relaxed);
+        Clock { moved, made_up: moved.saturating_sub(taken), rate: self.line.rate }
     }
 
     /// Adds what has been counted since the last call.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use units::Db;
 
 use crate::api::{Command, Direction, Event, EventSink};
-use crate::config::{Channels, Config, Echo};
+use crate::config::{Channels, Config};
 use crate::counters::Counters;
 use crate::device;
 use crate::device::note::Note;
@@ -20,6 +20,7 @@ use crate::dsp::level::Meter;
 use crate::dsp::limit::{LOOK_AHEAD, Limiter};
 use crate::dsp::vad::{Change as SpeechChange, Vad};
 use crate::dsp::{HOP_16K, HOP_24K};
+use crate::hearing::{EchoState, Hearing};
 use crate::line::{Intake, Load, Outlet, Void};
 use crate::mute::Mute;
 use crate::outbox::Outbox;
@@ -41,9 +42,7 @@ pub(crate) const VOLUME_MAX_DB: f32 = 12.0;
 pub(crate) struct Worker {
     microphone: Microphone,
     loudspeaker: Loudspeaker,
-    echo: Echo,
-    /// Half duplex: until when the microphone is zeroed.
-    deaf_until: Duration,
+    hearing: Hearing,
     levels_at: Duration,
     tape: Option<Tape>,
     outbox: Outbox,
@@ -135,8 +134,7 @@ impl Worker {
                 meter: Meter::default(),
                 trouble: Trouble::default(),
             },
-            echo: config.echo,
-            deaf_until: Duration::ZERO,
+            hearing: Hearing::new(config.echo, config.cleaning),
             levels_at: LEVELS_EVERY,
             tape,
             outbox,
@@ -227,6 +225,10 @@ impl Worker {
         &self.counters
     }
 
+    pub(crate) fn echo(&self) -> EchoState {
+        self.hearing.state()
+    }
+
     fn supervise(&mut self, now: Duration) {
         while let Some(change) = self.microphone.device.as_mut().and_then(|device| device.poll(now)) {
             self.microphone_changed(change);
@@ -238,6 +240,7 @@ impl Worker {
 
     fn microphone_changed(&mut self, change: DeviceChange<CaptureLine>) {
         let direction = Direction::Capture;
+        self.hearing.capture_changed();
         let microphone = &mut self.microphone;
         match change {
             DeviceChange::Up { line, text } => {
@@ -269,6 +272,7 @@ impl Worker {
 
     fn loudspeaker_changed(&mut self, now: Duration, change: DeviceChange<PlaybackLine>) {
         let direction = Direction::Playback;
+        self.hearing.playback_changed();
         let loudspeaker = &mut self.loudspeaker;
         match change {
             DeviceChange::Up { line, text } => {
@@ -313,9 +317,8 @@ impl Worker {
                 }
             });
         }
-        match self.echo {
-            Echo::HalfDuplex { tail } if playout.is_audible() => self.deaf_until = now + tail,
-            Echo::HalfDuplex { .. } | Echo::Off => {}
+        if playout.is_audible() {
+            self.hearing.audible(now);
         }
     }
 
@@ -331,18 +334,25 @@ impl Worker {
             let device = device.as_ref().map_or_else(String::new, Supervisor::device);
             self.outbox.push(noted(Direction::Capture, &device, note));
         });
+        if let Output::Open(outlet) = &self.loudspeaker.output {
+            self.hearing.sync(outlet.clock());
+        }
         while let Some(mut hop) = microphone.intake.as_mut().and_then(Intake::hop) {
-            if microphone.mute.holds() {
+            let is_muted = microphone.mute.holds();
+            if is_muted {
                 hop.fill(0.0);
             }
             record(&mut self.tape, Track::Raw, &hop);
-            if now < self.deaf_until {
-                hop.fill(0.0);
+            let found = self.hearing.hop(now, is_muted, &mut hop);
+            if let Some(text) = found.news {
+                self.outbox.push(Event::Echo { text });
             }
             record(&mut self.tape, Track::Cleaned, &hop);
             self.counters.capture_hops += 1;
-            microphone.hop(&hop, &mut self.outbox, &mut self.counters);
+            microphone.hop(&hop, found.is_echo, &mut self.outbox, &mut self.counters);
         }
+        let unheard = microphone.intake.as_ref().map_or(0.0, Intake::unheard);
+        self.hearing.steer(now, unheard);
     }
 
     fn feed(&mut self, now: Duration) {
@@ -358,6 +368,7 @@ impl Worker {
                     loudspeaker.meter.add(&hop);
                     record(&mut self.tape, Track::FarEnd, &hop);
                     outlet.push(&hop);
+                    self.hearing.played(&hop);
                 }
                 outlet.mark(load(&loudspeaker.playout));
             }
@@ -399,6 +410,7 @@ impl Worker {
                 self.outbox.push(Event::Recording(false));
             }
         }
+        self.hearing.count(counters);
         counters.turns += 1;
         counters.playback_lost = self.loudspeaker.playout.lost();
         counters.playout_refused = self.loudspeaker.playout.refused();
@@ -436,9 +448,10 @@ impl Microphone {
         self.vad.reset()
     }
 
-    fn hop(&mut self, hop: &[f32; HOP_16K], outbox: &mut Outbox, counters: &mut Counters) {
+    /// Takes a hop; where it `is_echo`, nobody speaks in it.
+    fn hop(&mut self, hop: &[f32; HOP_16K], is_echo: bool, outbox: &mut Outbox, counters: &mut Counters) {
         self.meter.add(hop);
-        if let Some(change) = self.vad.push(hop) {
+        if let Some(change) = self.vad.push(if is_echo { &[0.0; HOP_16K] } else { hop }) {
             outbox.push(speech(change));
         }
         if !self.mute.holds() {

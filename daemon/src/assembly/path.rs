@@ -42,8 +42,16 @@ pub(crate) fn audio_config(config: &Config) -> audio::Config {
             floor: config.vad.level_floor,
         },
         echo: match config.audio.echo.mode {
+            EchoMode::Auto => audio::Echo::Auto { tail: config.audio.echo.tail },
+            EchoMode::Software => audio::Echo::Software,
+            EchoMode::Hardware => audio::Echo::Hardware,
             EchoMode::Off => audio::Echo::Off,
             EchoMode::HalfDuplex => audio::Echo::HalfDuplex { tail: config.audio.echo.tail },
+        },
+        cleaning: audio::Cleaning {
+            noise_suppression: config.audio.echo.noise_suppression,
+            gain_control: config.audio.echo.gain_control,
+            ..audio::Cleaning::default()
         },
         volume: config.audio.volume,
         monitor_allowed: config.audio.allow_monitor,

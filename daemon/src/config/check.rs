@@ -161,9 +161,17 @@ impl Check<'_> {
                 mode: self.choice(
                     "audio.echo.mode",
                     &raw.echo.mode,
-                    &[("half_duplex", EchoMode::HalfDuplex), ("off", EchoMode::Off)],
+                    &[
+                        ("auto", EchoMode::Auto),
+                        ("software", EchoMode::Software),
+                        ("hardware", EchoMode::Hardware),
+                        ("half_duplex", EchoMode::HalfDuplex),
+                        ("off", EchoMode::Off),
+                    ],
                 ),
                 tail: self.millis("audio.echo.tail_ms", raw.echo.tail_ms, 0..=2000),
+                noise_suppression: raw.echo.noise_suppression,
+                gain_control: raw.echo.gain_control,
             },
             recording: self.recording(whole),
         }

@@ -181,16 +181,27 @@ pub enum CaptureChannel {
 pub struct Echo {
     /// The policy.
     pub mode: EchoMode,
-    /// How long the microphone stays closed after the last frame played, in half duplex; 0..=2000 ms.
+    /// How long the microphone stays closed after the last frame played, in half duplex and in what `auto` does of it;
+    /// 0..=2000 ms.
     pub tail: Duration,
+    /// Whether steady noise is lowered where echo is cancelled.
+    pub noise_suppression: bool,
+    /// Whether the level of speech is evened out there.
+    pub gain_control: bool,
 }
 
 /// Echo policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoMode {
+    /// Cancelled if that works, passed through if there is none, half duplex otherwise, by measure.
+    Auto,
+    /// Cancelled.
+    Software,
+    /// The device cancels it; that it does is watched.
+    Hardware,
     /// The microphone is not listened to while the loudspeaker plays. No barge-in.
     HalfDuplex,
-    /// Nothing is done: for headsets, and devices that cancel echo themselves.
+    /// Nothing is done: for headsets.
     Off,
 }
 

@@ -117,13 +117,16 @@ pub(super) enum RawChannel {
 pub(super) struct RawEcho {
     pub mode: String,
     pub tail_ms: i64,
+    pub noise_suppression: bool,
+    pub gain_control: bool,
 }
 
 impl Default for RawEcho {
-    /// Half duplex is the only policy that is right in every room without a measurement. The tail covers the device
-    /// buffers of the measured sound servers (up to 150 ms) and a room's first reflections.
+    /// What is measured is right in every room: until it is, and where it cannot be, half duplex is. The tail covers the
+    /// device buffers of the measured sound servers (up to 150 ms) and a room's first reflections. Speech recognition
+    /// needs no gain control, and it lifts what is left of the echo too.
     fn default() -> Self {
-        Self { mode: "half_duplex".into(), tail_ms: 300 }
+        Self { mode: "auto".into(), tail_ms: 300, noise_suppression: true, gain_control: false }
     }
 }
 

@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "daemon/audio",
         &[
             "units",
+            "aec3",
             "alsa",
             "cpal",
             "earshot",
@@ -21,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pulseaudio",
             "rtrb",
             "rubato",
+            "sonora",
             "thiserror",
             "tracing",
         ],

@@ -6,6 +6,7 @@
 //! devices of the machine call back on their own threads; files, the null loudspeaker and the simulated devices are
 //! *pumped*, 10 ms at a time, by a thread on the clock or by the stepper.
 
+mod air;
 #[cfg(feature = "cpal")]
 mod alsa;
 mod clock;

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use units::{Frames, Hz, Pcm};
 
+pub use super::air::Path;
 pub use super::voice::voice;
 
+use super::air::Air;
 use super::pump::{Cadence, Pump};
 use super::route::{Judge, Place, Verdict, Watch};
 use super::{Answer, DeviceError, Fault as Reported, Opened, Opener, Stream, at_once};
@@ -105,6 +107,8 @@ struct Room {
     /// Who waits for a device that hangs.
     waiting: Option<(SyncSender<Answer<CaptureLine>>, Microphone)>,
     server: Server,
+    /// The air to the loudspeaker that is heard.
+    air: Option<Arc<Mutex<Air>>>,
 }
 
 impl fmt::Debug for Room {
@@ -215,6 +219,13 @@ impl Microphone {
         lock(&self.room).script.clear();
     }
 
+    /// Hears this loudspeaker, which must have its rate, from the next hop on. Another path replaces the first.
+    pub fn hears(&self, speaker: &Speaker, path: Path) {
+        let air = Arc::new(Mutex::new(Air::new(path, self.rate)));
+        lock(&speaker.tape).air = Some(Arc::clone(&air));
+        lock(&self.room).air = Some(air);
+    }
+
     /// Behaves like this from the next hop on. What is to be said waits while the microphone does not work.
     pub fn fault(&self, fault: Fault) {
         let mut room = lock(&self.room);
@@ -232,6 +243,9 @@ impl Microphone {
         let mut room = lock(&self.room);
         room.fault.refusal(device)?;
         let route = room.server.watch(Direction::Capture, self.monitor_allowed, device)?;
+        if let Some(air) = &room.air {
+            lock(air).begin();
+        }
         drop(room);
         let (callback, mut line) = capture(self.rate, self.channels);
         line.is_judged = self.is_judged;
@@ -240,6 +254,7 @@ impl Microphone {
             channels: usize::from(self.channels),
             ear: self.ear.map(usize::from),
             cadence: Cadence::off(self.rate, self.clock_ppm),
+            clock_ppm: self.clock_ppm,
             room: Arc::clone(&self.room),
             mono: Vec::new(),
             interleaved: Vec::new(),
@@ -271,6 +286,7 @@ struct Ear {
     channels: usize,
     ear: Option<usize>,
     cadence: Cadence,
+    clock_ppm: i32,
     room: Arc<Mutex<Room>>,
     mono: Vec<i16>,
     interleaved: Vec<i16>,
@@ -298,8 +314,12 @@ impl Pump for Ear {
                 room.script.pop_front();
             }
         }
+        let air = room.air.clone();
         drop(room);
         self.mono.resize(frames, 0);
+        if let Some(air) = air {
+            lock(&air).hear(&mut self.mono, self.clock_ppm);
+        }
         self.interleaved.clear();
         for sample in &self.mono {
             for channel in 0..self.channels {
@@ -323,6 +343,8 @@ struct Tape {
     samples: VecDeque<i16>,
     fault: Fault,
     server: Server,
+    /// The air to the microphone that hears it.
+    air: Option<Arc<Mutex<Air>>>,
 }
 
 /// What a [`Speaker`] remembers.
@@ -332,6 +354,9 @@ impl Tape {
     fn record(&mut self, samples: &[i16], rate: Hz) {
         let keep = usize::try_from(rate.frames_in(REMEMBERED).0).unwrap_or(usize::MAX);
         self.samples.extend(samples);
+        if let Some(air) = &self.air {
+            lock(air).send(samples);
+        }
         let excess = self.samples.len().saturating_sub(keep);
         self.samples.drain(..excess);
     }

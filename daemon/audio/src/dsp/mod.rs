@@ -3,6 +3,7 @@
 //! Pure blocks: frames in, frames out. None knows a device, a clock or a thread.
 
 pub(crate) mod channels;
+pub(crate) mod echo;
 pub(crate) mod fade;
 pub(crate) mod level;
 pub(crate) mod limit;

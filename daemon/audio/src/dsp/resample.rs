@@ -48,6 +48,11 @@ impl Resampler {
         self.waiting.drain(..used);
     }
 
+    /// Frames at the input rate that do not fill a block yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// How many frames at the output rate the filter delays the signal.
     pub(crate) fn delay(&self) -> u64 {
         match &self.kind {
