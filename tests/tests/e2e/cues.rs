@@ -52,7 +52,12 @@ fn an_earcon_between_a_question_and_its_answer_takes_nothing_from_the_answer() {
 #[test]
 fn an_earcon_that_is_none_does_not_sound() {
     let talk = |name, set: &str| {
-        let seen = Talk::bundled(name, "sensor").set(set).switches(1_000, false).switches(2_000, true).run();
+        let seen = Talk::bundled(name, "sensor")
+            .set(set)
+            .set("earcons.unmuted=none")
+            .switches(1_000, false)
+            .switches(2_000, true)
+            .run();
         Recording::new(&seen.heard).find(&sound(Earcon::Muted), Duration::ZERO).is_some()
     };
     assert!(talk("cue_muted", "earcons.muted="));
@@ -86,6 +91,7 @@ fn b70_a_microphone_that_was_switched_off_is_off_after_a_restart_until_a_hand_sw
     let daemon = run(&config);
     daemon.wait_for(&["voiced is up"], SOON);
     daemon.switch_microphone(true);
+    daemon.wait_for(&["the microphone is on"], SOON);
     daemon.switch_microphone(false);
     daemon.wait_for(&["the microphone is off"], SOON);
     assert_eq!(daemon.log().count("the microphone is off"), 1, "it began with it on");

@@ -70,6 +70,10 @@ pub(crate) struct Supervisor<L> {
     pause: Duration,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a device, and it is moved when a device opens or fails"
+)]
 enum State<L> {
     Closed {
         retry_at: Duration,
