@@ -320,8 +320,8 @@ impl<'a> Assembly<'a> {
             (gate_log, journal) = (Some(log), Some(kept));
         } else if !is_own {
             tracing::warn!(
-                "without a folder for state nothing is kept of approvals: what a person agreed to is not protected \
-                 against being done twice, or halfway, across a crash"
+                "without a folder for state nothing is kept: what a person agreed to is not protected against being done twice, \
+                 or halfway, across a crash, and a microphone that was switched off is on again after a restart"
             );
         }
         let button = match button {

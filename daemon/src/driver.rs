@@ -352,6 +352,7 @@ impl Running {
     }
 
     fn on_audio(&mut self, event: audio::Event) {
+        self.settle_commands();
         if let audio::Event::Mic(chunk) = &event {
             if let Some((link, _)) = &self.link {
                 link.mic(chunk);

@@ -5,9 +5,9 @@
 //!
 //! What cannot be known is taken for "off": a file that cannot be read, and a line that cannot be.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,7 +45,10 @@ pub fn was_off(folder: &Path) -> bool {
         Ok(text) if text == ON => return false,
         Ok(text) if text == OFF => return true,
         Ok(_) => "it says neither \"on\" nor \"off\"".to_owned(),
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return false,
+        // A link that leads nowhere is there.
+        Err(cause) if cause.kind() == ErrorKind::NotFound && fs::symlink_metadata(&path).is_err() => {
+            return false;
+        }
         Err(cause) => cause.to_string(),
     };
     warn!(
@@ -101,7 +104,8 @@ fn write_all(folder: &Path, requests: &Receiver<bool>) {
         match write(folder, off) {
             Ok(()) => failing = false,
             Err(cause) if !std::mem::replace(&mut failing, true) => warn!(
-                "that the microphone is {} cannot be kept in {}: {cause}; the next start will not know of it",
+                "that the microphone is {} cannot be kept in {}: {cause}; make room there, or let this user write there, and \
+                 switch it once more: the next start may not know of it",
                 if off { "off" } else { "on" },
                 folder.display()
             ),
@@ -110,15 +114,30 @@ fn write_all(folder: &Path, requests: &Receiver<bool>) {
     }
 }
 
-/// Either the old or the new is there, whenever the power goes.
+/// Either the old or the new is there, whenever the power goes. Where "off" cannot be written, on a full disk, the file is
+/// emptied, which takes no room: that reads as "off" too.
 fn write(folder: &Path, off: bool) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
     let path = folder.join(MUTE_FILE);
+    let written = replace(folder, &path, off);
+    if written.is_err() && off {
+        let emptied = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        emptied.sync_all()?;
+    }
+    written
+}
+
+fn replace(folder: &Path, path: &Path, off: bool) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let fresh: PathBuf = folder.join(format!("{MUTE_FILE}.new"));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    // Whatever stands there is not written through.
+    match fs::remove_file(&fresh) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
     file.write_all(if off { OFF } else { ON }.as_bytes())?;
     file.sync_all()?;
-    fs::rename(&fresh, &path)?;
+    fs::rename(&fresh, path)?;
     File::open(folder)?.sync_all()
 }
 
@@ -233,8 +252,31 @@ mod tests {
             assert!(was_off(&folder.0), "{odd:?}");
         }
         fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert!(was_off(&folder.0), "a link that leads nowhere");
+        fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(was_off(&folder.0), "a folder in its place");
+    }
+
+    #[test]
+    fn b70_what_stands_in_the_way_is_not_written_through_and_off_is_kept_without_the_new_file() {
+        let folder = Folder::new("way");
+        fs::create_dir_all(&folder.0).unwrap();
+        let (fresh, other) = (folder.0.join("microphone.new"), folder.0.join("other"));
+        fs::write(&other, "mine").unwrap();
+        std::os::unix::fs::symlink(&other, &fresh).unwrap();
+        write(&folder.0, true).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+        assert!(was_off(&folder.0));
+
+        // The new file cannot be made, as on a full disk.
+        write(&folder.0, false).unwrap();
+        fs::create_dir(&fresh).unwrap();
+        assert!(write(&folder.0, false).is_err());
+        assert!(!was_off(&folder.0));
+        assert!(write(&folder.0, true).is_err());
+        assert!(was_off(&folder.0));
     }
 
     #[tokio::test(start_paused = true)]

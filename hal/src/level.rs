@@ -2,9 +2,9 @@
 
 //! A line whose level the kernel shows in a file: `/sys/class/gpio/gpio17/value`, or an attribute of a driver.
 
-use std::fs::File;
-use std::io::{ErrorKind as IoKind, Read};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind as IoKind, Read};
+use std::path::{Path, PathBuf};
 
 use crate::board::Button;
 use crate::error::{ErrorKind, HalError};
@@ -43,7 +43,7 @@ impl LevelFile {
 impl Button for LevelFile {
     fn is_down(&mut self) -> Result<bool, HalError> {
         let mut bytes = [0; BYTES_MAX];
-        let read = File::open(&self.path).and_then(|mut file| file.read(&mut bytes)).map_err(|cause| {
+        let read = open(&self.path).and_then(|mut file| file.read(&mut bytes)).map_err(|cause| {
             let is_denied = cause.kind() == IoKind::PermissionDenied;
             self.fault(if is_denied { ErrorKind::Denied } else { ErrorKind::Unplugged }, &cause.to_string())
         })?;
@@ -54,6 +54,14 @@ impl Button for LevelFile {
         };
         Ok(level == self.active)
     }
+}
+
+/// Opens a regular file, as an attribute of the kernel is one too. Anything else may block for ever.
+fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::new(IoKind::InvalidInput, "it is no file that holds a level"))
 }
 
 #[cfg(test)]
@@ -76,5 +84,8 @@ mod tests {
             assert_eq!(high.is_down().unwrap_err().kind, ErrorKind::Corrupt, "{odd:?}");
         }
         std::fs::remove_file(&path).unwrap();
+        assert!(
+            LevelFile::new("/dev/zero", Level::High).is_down().unwrap_err().to_string().contains("no file")
+        );
     }
 }

@@ -14,6 +14,9 @@ use crate::dsp::echo::{Canceller, canceller};
 use crate::dsp::{HOP_16K, HOP_24K};
 use crate::far::{Clock, Far};
 
+/// Hops of silence after which nothing of what was before is in a canceller: its delay is 14 ms with noise suppression.
+const DRAIN: usize = 5;
+
 /// How long the room rings on where the configuration does not say.
 const TAIL: Duration = Duration::from_millis(300);
 
@@ -62,6 +65,8 @@ struct Measuring {
     canceller: Option<Box<dyn Canceller>>,
     gauge: Gauge,
     delay: Option<Duration>,
+    /// Hops since the microphone was switched off, as far as they matter.
+    muted_hops: usize,
 }
 
 impl Hearing {
@@ -133,7 +138,10 @@ impl Hearing {
                 measuring.gauge.reset();
                 self.policy.reset();
             }
-            if !is_muted {
+            if is_muted {
+                measuring.drain(&far);
+            } else {
+                measuring.muted_hops = 0;
                 let mut cleaned = *hop;
                 if let Some(canceller) = &mut measuring.canceller {
                     canceller.render(&far);
@@ -193,13 +201,25 @@ impl Hearing {
 
 impl Measuring {
     fn new(canceller: Option<Box<dyn Canceller>>) -> Self {
-        Self { far: Far::new(), canceller, gauge: Gauge::new(), delay: None }
+        Self { far: Far::new(), canceller, gauge: Gauge::new(), delay: None, muted_hops: 0 }
     }
 
     /// What is measured, with the delay from the canceller where it has found one.
     fn reading(&self) -> Reading {
         let reading = self.gauge.reading();
         Reading { delay: self.delay.or(reading.delay), ..reading }
+    }
+
+    /// The microphone is off: what was said before is not to come out of the canceller's delay once it is on again.
+    fn drain(&mut self, far: &[f32; HOP_16K]) {
+        if self.muted_hops == DRAIN {
+            return;
+        }
+        self.muted_hops += 1;
+        if let Some(canceller) = &mut self.canceller {
+            canceller.render(far);
+            canceller.capture(&[0.0; HOP_16K], &mut [0.0; HOP_16K]);
+        }
     }
 
     fn forget(&mut self) {

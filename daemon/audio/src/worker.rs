@@ -240,10 +240,10 @@ impl Worker {
 
     fn microphone_changed(&mut self, change: DeviceChange<CaptureLine>) {
         let direction = Direction::Capture;
-        self.hearing.capture_changed();
         let microphone = &mut self.microphone;
         match change {
             DeviceChange::Up { line, text } => {
+                self.hearing.capture_changed();
                 let intake = Intake::new(line, microphone.channels);
                 intake.mute(microphone.mute.holds());
                 microphone.intake = Some(intake);
@@ -252,6 +252,7 @@ impl Worker {
                 self.outbox.push(Event::DeviceUp { direction, text });
             }
             DeviceChange::Down { error } => {
+                self.hearing.capture_changed();
                 if let Some(mut intake) = microphone.intake.take() {
                     intake.count(&mut self.counters);
                 }
@@ -272,10 +273,10 @@ impl Worker {
 
     fn loudspeaker_changed(&mut self, now: Duration, change: DeviceChange<PlaybackLine>) {
         let direction = Direction::Playback;
-        self.hearing.playback_changed();
         let loudspeaker = &mut self.loudspeaker;
         match change {
             DeviceChange::Up { line, text } => {
+                self.hearing.playback_changed();
                 let base = loudspeaker.playout.rendered();
                 loudspeaker.output = Output::Open(Outlet::new(line, base));
                 loudspeaker.trouble.over();
@@ -283,6 +284,7 @@ impl Worker {
                 self.outbox.push(Event::DeviceUp { direction, text });
             }
             DeviceChange::Down { error } => {
+                self.hearing.playback_changed();
                 match std::mem::replace(&mut loudspeaker.output, Output::Gone(Void::new(now))) {
                     Output::Open(mut outlet) => {
                         loudspeaker.playout.advance(heard(&outlet), Audible::Yes);

@@ -12,7 +12,7 @@ use hal::{Button as _, LevelFile};
 use units::{Db, Hz, Pcm, UtteranceId};
 
 use crate::assembly::audio_config;
-use crate::config::{Config, ProcessEnv};
+use crate::config::{Config, Device, ProcessEnv};
 use crate::mute;
 
 /// How long a device may take to open: a sound server under load takes a second.
@@ -44,6 +44,12 @@ pub(super) enum BenchError {
     Late { what: &'static str },
     #[error("the microphone is switched off, so nothing can be measured: switch it on first")]
     Muted,
+    #[error("the microphone is held off by hal.mute.file, so nothing can be measured: {0}")]
+    Held(String),
+    #[error(
+        "audio.{key} = \"none\", so there is nothing to measure: name a device, as `voiced audio list` does"
+    )]
+    NoDevice { key: &'static str },
 }
 
 /// A running audio path.
@@ -75,9 +81,16 @@ impl Bench {
         let mut settings = audio_config(config);
         // What is measured is what the microphone gives, whatever would be done about it.
         settings.echo = audio::Echo::Off;
+        if ends != Ends::Loudspeaker {
+            may_listen(config)?;
+            if config.audio.capture == Device::None {
+                return Err(BenchError::NoDevice { key: "capture" });
+            }
+        }
+        if ends != Ends::Microphone && config.audio.playback == Device::None {
+            return Err(BenchError::NoDevice { key: "playback" });
+        }
         match ends {
-            Ends::Microphone if is_muted(config) => return Err(BenchError::Muted),
-            Ends::Both if is_muted(config) => return Err(BenchError::Muted),
             Ends::Microphone => settings.playback = audio::Sink::Null,
             Ends::Loudspeaker => settings.capture = audio::Source::Silence,
             Ends::Both => {}
@@ -173,11 +186,18 @@ impl Bench {
     }
 }
 
-/// Whether the daemon would start with its microphone off.
-fn is_muted(config: &Config) -> bool {
+/// Whether the daemon would start with its microphone on.
+fn may_listen(config: &Config) -> Result<(), BenchError> {
     let state: Option<PathBuf> = config.state_dir(&ProcessEnv).ok();
+    if state.is_some_and(|folder| mute::was_off(&folder)) {
+        return Err(BenchError::Muted);
+    }
     let line = config.hal.mute.as_ref().map(|line| LevelFile::new(&line.file, line.muted).is_down());
-    state.is_some_and(|folder| mute::was_off(&folder)) || line.is_some_and(|off| !matches!(off, Ok(false)))
+    match line {
+        None | Some(Ok(false)) => Ok(()),
+        Some(Ok(true)) => Err(BenchError::Held("turn the switch".to_owned())),
+        Some(Err(fault)) => Err(BenchError::Held(format!("it cannot be read: {fault}"))),
+    }
 }
 
 /// Shows a level on the terminal, over the one before. Nothing if nobody looks.

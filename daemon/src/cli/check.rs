@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use hal::{Button as _, LevelFile};
 use serde_json::json;
 
 use tools::ToolSet;
@@ -44,6 +45,8 @@ pub(super) fn check(sources: &Sources, extend: &Extend, surfaces: &Surfaces, as_
                 faults.extend(chain(&fault).lines().map(str::to_owned));
             }
             cautions.extend(button_caution(config));
+            cautions.extend(mute_caution(config));
+            cautions.extend(recording_caution(config));
             if let Some(caution) = voice_caution(config) {
                 cautions.push(caution);
             }
@@ -77,6 +80,30 @@ fn button_caution(config: &Config) -> Option<String> {
     let device = &config.hal.button.as_ref()?.device;
     let cause = std::fs::File::open(device).err()?;
     Some(format!("hal.button.device = {:?} cannot be read now: {cause}; {BUTTON_REMEDY}", device.display()))
+}
+
+/// A line that holds the microphone off as long as it cannot be read.
+fn mute_caution(config: &Config) -> Option<String> {
+    let line = config.hal.mute.as_ref()?;
+    let fault = LevelFile::new(&line.file, line.muted).is_down().err()?;
+    Some(format!(
+        "hal.mute.file = {:?} cannot be read now: {fault}; the microphone is off until it can be: export the line, and let this \
+         user read it",
+        line.file.display()
+    ))
+}
+
+/// A folder for recordings that is none.
+fn recording_caution(config: &Config) -> Option<String> {
+    let folder = &config.audio.recording.as_ref()?.folder;
+    let found = folder.ancestors().find_map(|part| std::fs::metadata(part).ok());
+    let is_none = found.is_none_or(|found| !found.is_dir());
+    is_none.then(|| {
+        format!(
+            "audio.recording.folder = {:?} is no folder and cannot become one: name another",
+            folder.display()
+        )
+    })
 }
 
 /// The device's voice, tried out: without one nothing that asks first is ever done.

@@ -46,6 +46,8 @@ pub(super) struct Sounds {
     unheard: BTreeSet<UtteranceId>,
     /// Until when clips are waited for, while nothing else is to be heard.
     patience: Option<Instant>,
+    /// What the worker had no room for and must be told all the same: the last of each kind.
+    owed: Vec<Command>,
 }
 
 /// A line of the device's own, rendered or not.
@@ -104,6 +106,13 @@ impl Sounds {
 }
 
 impl Running {
+    /// Tells the worker what it had no room for.
+    pub(super) fn settle_commands(&mut self) {
+        for owed in std::mem::take(&mut self.sounds.owed) {
+            self.command(owed);
+        }
+    }
+
     pub(super) fn command(&mut self, command: Command) {
         if let Command::Append { utterance, .. } = &command {
             self.sounds.unheard.insert(*utterance);
@@ -130,10 +139,14 @@ impl Running {
             | Command::Volume(_)
             | Command::Rate(_)
             | Command::UplinkOpen { .. }
-            | Command::UplinkClose
-            | Command::Mute(_)
-            | Command::MuteLine(_) => {
+            | Command::UplinkClose => {
                 error!("the audio worker takes no commands; is it stopped?");
+            }
+            Command::Mute(_) | Command::MuteLine(_) => {
+                error!("the audio worker takes no commands: the microphone is switched as soon as it does");
+                let kind = std::mem::discriminant(&lost);
+                self.sounds.owed.retain(|owed| std::mem::discriminant(owed) != kind);
+                self.sounds.owed.push(lost);
             }
         }
     }

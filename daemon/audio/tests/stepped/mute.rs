@@ -79,3 +79,24 @@ fn b70_a_microphone_that_comes_back_is_still_off() {
     assert_eq!(rig.count(up), 3, "loudspeaker, microphone, and the microphone again");
     assert_eq!((rig.microphone().len(), rig.count(started)), (0, 0));
 }
+
+#[test]
+fn b70_what_was_said_before_it_was_switched_off_does_not_come_when_it_is_on_again() {
+    for echo in [Echo::Off, Echo::Software, Echo::Auto { tail: MS(300) }, Echo::HalfDuplex { tail: MS(300) }]
+    {
+        let microphone = sim::Microphone::new(Hz::K48, 1);
+        let config = Config { echo, ..Config::new(Source::Sim(microphone.clone()), Sink::Null) };
+        let mut rig = Rig::new(config);
+        rig.tell(Command::UplinkOpen { preroll: MS(0) });
+        microphone.say(&sim::voice(MS(1_500)));
+        rig.run(MS(1_000));
+        assert!(level(&rig.microphone()) > 100.0, "{echo:?}");
+        rig.tell(Command::Mute(true));
+        rig.run(MS(3_000));
+        let before = rig.microphone().len();
+        rig.tell(Command::Mute(false));
+        rig.run(MS(500));
+        let after = &rig.microphone()[before..];
+        assert!(after.len() > 6_000 && after.iter().all(|sample| *sample == 0), "{echo:?}");
+    }
+}

@@ -115,7 +115,7 @@ impl Policy {
         let hears_none = reading.likeness.is_some_and(|likeness| likeness < NO_ECHO);
         let is_left = reading.residual.is_some_and(|residual| residual >= ECHO);
         match self.stance {
-            Stance::Guard if converged(reading) => self.take(Stance::Cancel, reading),
+            Stance::Guard if self.has_echo && converged(reading) => self.take(Stance::Cancel, reading),
             Stance::Guard if passed >= NO_ECHO_AFTER && hears_none && !self.has_echo => {
                 self.take(Stance::Through, reading)
             }
@@ -137,7 +137,7 @@ impl Policy {
 
     fn software(&mut self, reading: &Reading) -> Option<String> {
         match self.stance {
-            Stance::Guard if converged(reading) => self.take(Stance::Cancel, reading),
+            Stance::Guard if self.has_echo && converged(reading) => self.take(Stance::Cancel, reading),
             Stance::Guard if reading.loud >= GUARD_MAX => {
                 self.take(Stance::Cancel, reading);
                 Some(Said::Useless)
