@@ -30,7 +30,7 @@ const ON: &str = "on\n";
 /// Longer than either word.
 const BYTES_MAX: u64 = 16;
 
-/// How often the line is read: a person who turns a switch is heard for no longer.
+/// How often the line is read. A person who turns a switch is heard for that long, and for as long as a reading takes.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long one reading may take.

@@ -12,7 +12,7 @@ use crate::sim;
 /// Where the microphone audio comes from.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A device of this machine, through ALSA. `None` or the word `default` is the system's default device; anything
+    /// A device of this machine, through ALSA or, as `pulse:NAME`, a sound server. `None` or the word `default` is the system's default device; anything
     /// else is an id as [`devices`](crate::devices) lists it, with or without the `alsa:` in front.
     Cpal {
         /// Which.
@@ -32,7 +32,7 @@ pub enum Source {
 /// Where playout goes.
 #[derive(Clone, Debug)]
 pub enum Sink {
-    /// A device of this machine, through ALSA; see [`Source::Cpal`].
+    /// A device of this machine, through ALSA or, as `pulse:NAME`, a sound server; see [`Source::Cpal`].
     Cpal {
         /// Which.
         id: Option<String>,

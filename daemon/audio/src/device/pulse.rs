@@ -46,7 +46,7 @@ const EVENT: u32 = 66;
 const ANSWER_BYTES_MAX: u32 = 1 << 20;
 
 /// Looks where the stream that was just opened is, and goes on looking from a thread of its own. `None` when no server is
-/// found or none of its streams is ours. Blocks for 2 s at most.
+/// found or none of its streams is ours. Blocks for some 4 s where each answer takes its second.
 ///
 /// # Errors
 /// [`DeviceError::Monitor`] when the stream captures what a loudspeaker plays and `monitor_allowed` is not set.

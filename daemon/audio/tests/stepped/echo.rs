@@ -130,7 +130,7 @@ fn b30_the_first_seconds_of_the_first_reply_are_not_taken_for_speech() {
 }
 
 #[test]
-fn a_person_who_interrupts_at_the_level_of_the_echo_is_heard_within_300_ms() {
+fn a_person_who_interrupts_6_db_over_the_echo_is_heard_within_300_ms() {
     let mut room = Room::new(AUTO, Some(path(-6.0)), 0);
     room.reply(Duration::from_secs(4));
     let (mut caught, mut times) = (0, vec![]);
@@ -193,7 +193,6 @@ fn the_reference_finds_its_place_again_when_a_device_comes_back() {
 #[test]
 fn where_there_is_no_echo_the_microphone_is_passed_through_until_there_is_one() {
     let mut room = Room::new(AUTO, None, 0);
-    // Somebody typing: a microphone that hears something.
     room.reply(Duration::from_secs(12));
     assert!(
         matches!(room.said()[..], [text] if text.contains("hears nothing of the loudspeaker")),

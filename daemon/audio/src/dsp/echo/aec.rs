@@ -21,15 +21,15 @@ use super::Canceller;
 use crate::config::Cleaning;
 use crate::dsp::HOP_16K;
 
-/// The filter's length in blocks of 4 ms: 160 ms of room. The library's own 13 model 52 ms, and in a room of RT60 0.6 s
-/// let 12 false interruptions through where this lets none (measured 2026-11, synthetic rooms).
+/// The filter's length in blocks of 4 ms: 160 ms of room, where the library's own 13 model 52 ms. Figures of both:
+/// `tests/bench/README.md`.
 const ROOM_BLOCKS: usize = 40;
 
 /// Its length until it has first converged: what is shorter converges faster.
 const FIRST_BLOCKS: usize = 24;
 
 /// How well the suppressor may believe the filter to do below and above 2 kHz, as powers. The library's own 4 and 1.5
-/// take the interrupting words away with the residual: ESTOI 0.42 where this gives 0.75 (measured 2026-11).
+/// take the interrupting words away with the residual: half the ESTOI of these (`tests/bench/README.md`).
 const ERLE_MAX_LOW: f32 = 30.0;
 const ERLE_MAX_HIGH: f32 = 15.0;
 

@@ -32,20 +32,22 @@ pub(crate) enum Choice {
     Fixed(Stance),
 }
 
-/// The canceller has converged at this. A residual 10 dB below the echo is no speech to the detector
-/// (measured 2026-11: no false onset on what it leaves).
+/// The canceller has converged at this, in dB: the detector hears next to no speech in a residual so far below the echo. Figures:
+/// `tests/bench/README.md`.
 const ERLE_CONVERGED: f32 = 10.0;
 
-/// Below this it is of no use.
+/// Below this, in dB, it is of no use. Chosen: far enough from the other not to go back and forth.
 const ERLE_USELESS: f32 = 6.0;
 
-/// Loud far-end after which the guard ends, whether or not it has converged.
+/// Loud far-end after which the guard ends, whether or not it has converged; and the least in which a canceller that was of use is
+/// found to be of none.
 pub(crate) const GUARD_MAX: Duration = Duration::from_secs(3);
 
-/// Loud far-end after which a microphone that hears nothing of it is taken for one that never will.
+/// Loud far-end after which a microphone that hears nothing of it is taken for one that never will. Chosen: two
+/// replies.
 const NO_ECHO_AFTER: Duration = Duration::from_secs(6);
 
-/// Loud far-end that half duplex lasts at least.
+/// Loud far-end that half duplex lasts at least. Chosen: some replies, so that it does not go back and forth.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Levels of far-end and microphone are as alike as this where there is an echo, and less where there is none: two voices
