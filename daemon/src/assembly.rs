@@ -16,7 +16,7 @@ use crate::clip::earcon::Earcons;
 use crate::clip::store::{Fetch, Store, Web};
 use crate::clip::{ClipError, Clips};
 use crate::clock::Clock;
-use crate::config::{ClipSource, Config, Endpoint, ProcessEnv, SpeechEngine};
+use crate::config::{ClipSource, Config, Endpoint, ProcessEnv, SpeechEngine, StateDirError};
 use crate::dial::{Dialer, KeySource};
 use crate::driver::{AUDIO_EVENTS, Driver};
 use crate::fault;
@@ -262,11 +262,20 @@ impl<'a> Assembly<'a> {
         Ok((self.with_audio(audio, events)?, stepper))
     }
 
+    /// Where what is kept is put. Who brings an identity keeps nothing unless told where.
+    fn state(&self) -> Result<Option<PathBuf>, StateDirError> {
+        match &self.identity {
+            Some(_) => Ok(self.config.state.dir.clone()),
+            None => self.config.state_dir(&ProcessEnv).map(Some),
+        }
+    }
+
     fn with_audio(
         self,
         audio: audio::Handle,
         events: mpsc::Receiver<audio::Event>,
     ) -> Result<Driver, AssemblyError> {
+        let state = self.state().map_err(|fault| tracing::warn!("{fault}")).ok().flatten();
         let Self {
             config,
             extend,
@@ -285,11 +294,6 @@ impl<'a> Assembly<'a> {
         let end_with_session = self.end_with_session;
         // Who brings ends of their own knows what they are.
         let hears_the_room = self.devices.is_some();
-        // Who brings an identity keeps nothing unless told where.
-        let state = match &identity {
-            Some(_) => config.state.dir.clone(),
-            None => config.state_dir(&ProcessEnv).map_err(|fault| tracing::warn!("{fault}")).ok(),
-        };
         let is_own = identity.is_some();
         let identity = identity.unwrap_or_else(|| Identity::load(state.as_deref()));
         let voice = Voice::new(config.provider.voice.clone());

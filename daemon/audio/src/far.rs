@@ -14,11 +14,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rubato::audioadapter_buffers::direct::SequentialSlice;
-use rubato::{
-    Async, FixedAsync, Resampler as _, SincInterpolationParameters, SincInterpolationType, WindowFunction,
-};
+use rubato::{Async, Resampler as _};
 use units::Hz;
 
+use crate::dsp::resample::sinc;
 use crate::dsp::{HOP_16K, HOP_24K};
 
 /// Reference kept at most, in frames at 16 kHz: 500 ms, more than any ring before a device holds.
@@ -121,16 +120,7 @@ impl Mean {
 
 impl Far {
     pub(crate) fn new() -> Self {
-        // 1.3 ms of delay at 24 kHz and 5 us a hop (measured 2026-11).
-        let parameters = SincInterpolationParameters {
-            sinc_len: 128,
-            f_cutoff: None,
-            oversampling_factor: 256,
-            interpolation: SincInterpolationType::Linear,
-            window: WindowFunction::Blackman,
-        };
-        let engine = Async::new_sinc(2.0 / 3.0, 1.01, &parameters, HOP_24K, 1, FixedAsync::Input)
-            .expect("the ratio is above zero and the block is not empty");
+        let engine = sinc(2.0 / 3.0, 1.01, HOP_24K);
         let block = vec![0.0; engine.output_frames_max()];
         Self {
             engine,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hal::{LevelFile, PushButton};
 
 use super::{Assembly, AssemblyError, Bus};
-use crate::config::{CaptureChannel, Config, Device, EchoMode, ProcessEnv};
+use crate::config::{CaptureChannel, Config, Device, EchoMode};
 use crate::mute;
 
 impl Assembly<'_> {
@@ -16,12 +16,7 @@ impl Assembly<'_> {
         if let Some((capture, playback)) = self.devices.clone() {
             (audio.capture, audio.playback) = (capture, playback);
         }
-        // As for everything that is kept: who brings an identity keeps nothing unless told where.
-        let state = match &self.identity {
-            Some(_) => self.config.state.dir.clone(),
-            None => self.config.state_dir(&ProcessEnv).ok(),
-        };
-        audio.muted = state.is_some_and(|folder| mute::was_off(&folder));
+        audio.muted = self.state().ok().flatten().is_some_and(|folder| mute::was_off(&folder));
         audio.recording = self.config.audio.recording.clone();
         audio.mute_line = self.config.hal.mute.is_some();
         audio

@@ -7,7 +7,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use pulseaudio::protocol::{
     TagStructRead, TagStructReader, read_descriptor, write_command_message,
 };
 
-use super::route::{Judge, Place, Verdict, Watch};
+use super::route::{Place, Watch};
 use super::{DeviceError, describe};
 use crate::api::Direction;
 
@@ -33,9 +33,6 @@ const FIND_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long to wait for the server's word of a change before looking whether anybody still wants to know.
 const WAIT: Duration = Duration::from_millis(500);
-
-/// Changes not yet taken by the worker. When it is full, the place is sent with the next change.
-const PLACES_MAX: usize = 16;
 
 /// Tags of messages, from the protocol.
 const ERROR: u32 = 0;
@@ -66,20 +63,16 @@ pub(super) fn watch(
             Ok(None) | Err(_) => return Ok(None),
         }
     };
-    let mut judge = Judge::new(direction, monitor_allowed);
-    if let Verdict::Unfit(error) = judge.at(place.clone(), || describe(direction, name)) {
-        return Err(error);
-    }
-    let (sender, places) = sync_channel(PLACES_MAX);
-    let kept = Arc::new(());
-    let wanted = Arc::downgrade(&kept);
+    let device = || describe(direction, name);
+    let (watch, told) = Watch::begin(direction, monitor_allowed, place.clone(), device)?;
+    let wanted = Arc::downgrade(&watch.kept);
     let started = thread::Builder::new().name("audio-route".into()).spawn(move || {
         // A server that is gone ends the stream too; the next one is looked for with the next stream.
-        if let Err(error) = follow(&mut server, direction, place, &sender, &wanted) {
+        if let Err(error) = follow(&mut server, direction, place, &told, &wanted) {
             tracing::debug!(%error, "the sound server no longer says where the stream is");
         }
     });
-    Ok(started.is_ok().then_some(Watch { judge, places, _kept: kept }))
+    Ok(started.is_ok().then_some(watch))
 }
 
 /// Sends each place that differs from the one before, until nobody wants to know.

@@ -7,7 +7,7 @@
 //! itself. So the server is asked where the stream is, and asked again whenever something changes.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use super::DeviceError;
 use super::note::Note;
@@ -21,6 +21,9 @@ pub struct Place {
     /// The source is the copy of what a sink plays.
     pub is_monitor: bool,
 }
+
+/// Changes not yet taken by the worker. When it is full, the place is sent with the next change.
+const PLACES_MAX: usize = 16;
 
 /// Judges where one stream is.
 #[derive(Debug)]
@@ -80,13 +83,31 @@ impl Judge {
 
 /// Hears where a stream is, as long as it is kept.
 pub(crate) struct Watch {
-    pub(crate) judge: Judge,
-    pub(crate) places: Receiver<Place>,
+    judge: Judge,
+    places: Receiver<Place>,
     /// Whoever looks stops when this is gone.
-    pub(crate) _kept: Arc<()>,
+    pub(crate) kept: Arc<()>,
 }
 
 impl Watch {
+    /// That of a stream which is at `place`, and where to say that it is elsewhere.
+    ///
+    /// # Errors
+    /// A place that is not fit.
+    pub(crate) fn begin(
+        direction: Direction,
+        monitor_allowed: bool,
+        place: Place,
+        device: impl Fn() -> String,
+    ) -> Result<(Self, SyncSender<Place>), DeviceError> {
+        let mut judge = Judge::new(direction, monitor_allowed);
+        if let Verdict::Unfit(error) = judge.at(place, device) {
+            return Err(error);
+        }
+        let (told, places) = sync_channel(PLACES_MAX);
+        Ok((Self { judge, places, kept: Arc::default() }, told))
+    }
+
     /// What has changed since the last call. Never waits.
     pub(crate) fn poll(&mut self, device: impl Fn() -> String) -> Verdict {
         match self.places.try_recv() {

@@ -16,7 +16,7 @@ pub use super::voice::voice;
 
 use super::air::Air;
 use super::pump::{Cadence, Pump};
-use super::route::{Judge, Place, Verdict, Watch};
+use super::route::{Place, Watch};
 use super::{Answer, DeviceError, Fault as Reported, Opened, Opener, Stream, at_once};
 use crate::api::Direction;
 use crate::dsp::resample::convert;
@@ -77,13 +77,9 @@ impl Server {
         let Some(place) = self.place.clone() else {
             return Ok(None);
         };
-        let mut judge = Judge::new(direction, monitor_allowed);
-        if let Verdict::Unfit(error) = judge.at(place, device) {
-            return Err(error);
-        }
-        let (sender, places) = sync_channel(16);
-        self.told = Some(sender);
-        Ok(Some(Watch { judge, places, _kept: Arc::default() }))
+        let (watch, told) = Watch::begin(direction, monitor_allowed, place, device)?;
+        self.told = Some(told);
+        Ok(Some(watch))
     }
 }
 
